@@ -24,9 +24,9 @@ _MOST_BYTES: Final = 1 << 20
 #: How long pieces are handed on before other tasks run; the scheduling loop takes turns as long.
 SLICE_SECONDS: Final = 0.005
 #: Pieces that come within so many seconds of those before them
-BUSY_SECONDS: Final = 0.02
+BUSY_SECONDS: Final = 0.05
 #: are read after a pause of so many seconds, with those that come meanwhile.
-GATHER_SECONDS: Final = 0.005
+GATHER_SECONDS: Final = 0.02
 
 
 class Watch(NamedTuple):
