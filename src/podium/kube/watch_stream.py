@@ -3,8 +3,7 @@
 The pieces of the answer are handed on as they come. Of many pieces that have come already, some
 are handed on before other tasks run: a burst of changes holds up no decision for long, and a
 scheduler that decides without a pause does not fall behind the changes of its cluster. A reader
-that is slower than the server lets it wait. Where changes come one shortly after the other, they
-are read together: to wake up for each takes more processor time than what is in it.
+that is slower than the server lets it wait.
 """
 
 from __future__ import annotations
@@ -23,10 +22,6 @@ from podium.kube.connections import NOT_HTTP, BrokenError, notice_death
 _MOST_BYTES: Final = 1 << 20
 #: How long pieces are handed on before other tasks run; the scheduling loop takes turns as long.
 SLICE_SECONDS: Final = 0.005
-#: Pieces that come within so many seconds of those before them
-BUSY_SECONDS: Final = 0.05
-#: are read after a pause of so many seconds, with those that come meanwhile.
-GATHER_SECONDS: Final = 0.02
 
 
 class Watch(NamedTuple):
@@ -57,8 +52,6 @@ class WatchConnection(asyncio.Protocol):
         self._error: OSError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._heard_at = time.monotonic()
-        #: When all pieces that had come were last handed on.
-        self._emptied_at = 0.0
         self._alarm: asyncio.TimerHandle | None = None
 
     # Called by the event loop ---------------------------------------------------------------------
@@ -175,27 +168,8 @@ class WatchConnection(asyncio.Protocol):
                 return
             if self._error is not None:
                 raise self._error
-            if not await self._has_gathered():
-                self._waiter = self._loop.create_future()
-                await self._waiter
-
-    async def _has_gathered(self) -> bool:
-        """Read nothing for a moment if pieces come quickly; whether there may be more to hand on.
-
-        The first piece after a silence is handed on at once.
-        """
-        before, self._emptied_at = self._emptied_at, time.monotonic()
-        transport = self._transport
-        is_busy = self._emptied_at - before < BUSY_SECONDS
-        if not is_busy or transport is None or transport.is_closing():
-            return False
-        transport.pause_reading()
-        try:
-            await asyncio.sleep(GATHER_SECONDS)
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-        return bool(self._pieces or self._ended or self._error is not None)
+            self._waiter = self._loop.create_future()
+            await self._waiter
 
     def abort(self) -> None:
         """Close the connection at once; a reader that still waits for the answer fails."""
