@@ -337,9 +337,9 @@ class ClusterState:
         for observer in self._observers:
             observer.object_seen("Node", old, new)
         if new is not None:
-            # Mostly a node reports that it is as it was, which helps no pod.
-            if self.cache.put_node(new):
-                self.wake_pods(Added(new) if old is None else Updated(old, new))
+            self.cache.put_node(new)
+            # Also if nothing changed: in v1.13 that counts for pods whose attempt is under way.
+            self.wake_pods(Added(new) if old is None else Updated(old, new))
         elif old is not None:
             # Pods are woken before the node is removed, as upstream does it.
             self.wake_pods(Deleted(old))

@@ -152,13 +152,11 @@ class Cache:
         return self.columns.catalog
 
     # Nodes
-    def put_node(self, node: Node) -> bool:
-        """A node was added or changed; returns whether anything changed that rules read."""
-        if not self.columns.put_node(node):
-            return False
-        row = self.columns.nodes.row_of[node.name]
-        self.tree.update(node.name, zone_key(node.labels, self._zone_labels), row)
-        return True
+    def put_node(self, node: Node) -> None:
+        """A node was added or changed."""
+        if self.columns.put_node(node):
+            row = self.columns.nodes.row_of[node.name]
+            self.tree.update(node.name, zone_key(node.labels, self._zone_labels), row)
 
     def drop_node(self, node: Node) -> None:
         """A node was deleted; pods that are still on it stay."""

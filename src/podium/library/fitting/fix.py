@@ -308,7 +308,7 @@ class _Change:
         """The pod after the change."""
         return pod
 
-    def begin(self, trial: _Trial) -> Callable[[], object]:  # noqa: ARG002
+    def begin(self, trial: _Trial) -> Callable[[], None]:  # noqa: ARG002
         """Make the change in the simulation; the answer undoes it."""
         return lambda: None
 
@@ -351,7 +351,7 @@ class _NodeEdit(_Change):
     command: str
     cost: float
 
-    def begin(self, trial: _Trial) -> Callable[[], object]:
+    def begin(self, trial: _Trial) -> Callable[[], None]:
         trial.simulation.cache.put_node(self.after)
         return lambda: trial.simulation.cache.put_node(self.before)
 
@@ -370,7 +370,7 @@ class _Evict(_Change):
     pods: tuple[Pod, ...]
     cost: float
 
-    def begin(self, trial: _Trial) -> Callable[[], object]:
+    def begin(self, trial: _Trial) -> Callable[[], None]:
         holders = trial.holders
         for pod in self.pods:
             holders.evict(pod)
@@ -396,7 +396,7 @@ class _NewNode(_Change):
 
     shape: NodeShape
 
-    def begin(self, trial: _Trial) -> Callable[[], object]:
+    def begin(self, trial: _Trial) -> Callable[[], None]:
         node, pods = add_node(trial.simulation, self.shape)
         return lambda: drop_node(trial.simulation, node, pods)
 
@@ -451,11 +451,11 @@ class _Trial:
         self.undo(undo)
         return node
 
-    def applied(self, changes: Sequence[_Change]) -> list[Callable[[], object]]:
+    def applied(self, changes: Sequence[_Change]) -> list[Callable[[], None]]:
         """Make the changes of the cluster; what undoes them."""
         return [change.begin(self) for change in changes]
 
-    def undo(self, steps: list[Callable[[], object]]) -> None:
+    def undo(self, steps: list[Callable[[], None]]) -> None:
         """Undo changes, the last one first."""
         for step in reversed(steps):
             step()
