@@ -287,3 +287,24 @@ def test_a_change_that_raises_after_a_freeze_hides_no_other(
     monkeypatch.undo()
     state.index("Node").replace([bad, good])
     assert state.node("bad") is not None
+
+
+@pytest.mark.parametrize(("generation", "counts"), [("v1.13", True), ("v1.36", False)])
+def test_a_report_without_a_change_counts_in_v1_13_while_no_pod_waits(
+    generation: str, *, counts: bool
+) -> None:
+    """There it is a move request all the same, for the pod that is being tried."""
+    profile, behaviour = PROFILES[generation]
+    state = ClusterState({"default-scheduler": profile}, behaviour, Clock())
+    reports = [node("n"), node("n")]
+    for number, each in enumerate(reports):
+        metadata = replace(each.metadata, resource_version=str(number))
+        reports[number] = replace(each, metadata=metadata)
+    state.index("Node").put(reports[0])
+    state.index("Pod").put(A)
+    assert state.queue.pop() is not None
+    before = state.queue.move_request_cycle
+
+    state.index("Node").put(reports[1])
+
+    assert (state.queue.move_request_cycle != before) is counts
