@@ -5,13 +5,10 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from builders import container, node, nodes, pod, term, view
 from podium.cluster.cache.columns import Columns
 from podium.engine.state.accounting import ContainerSums
-from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
@@ -19,39 +16,6 @@ X = {"app": "x"}
 
 def row(columns: Columns, name: str) -> int:
     return columns.nodes.row_of[name]
-
-
-class WrittenAnew(Columns):
-    """Writes all of a node anew at each report that is not without any change."""
-
-    def _recounted_images(self, row: int, node: Node) -> bool:
-        return False
-
-
-#: A node and the images that it reports, of which sizes differ; or a node that goes.
-_REPORTS = st.tuples(
-    st.sampled_from("abc"),
-    st.none() | st.lists(st.sampled_from(("i", "j", "k")), max_size=3, unique=True),
-    st.sampled_from((5, 6)),
-)
-
-
-@settings(max_examples=300)
-@given(reports=st.lists(_REPORTS, max_size=24))
-@example(reports=[("a", ["i"], 5), ("b", ["i"], 6), ("a", None, 5), ("b", ["i"], 6)])
-def test_images_that_are_counted_anew_are_as_those_of_a_node_that_is_written_anew(
-    reports: list[tuple[str, list[str] | None, int]],
-) -> None:
-    one, other = Columns(ContainerSums()), WrittenAnew(ContainerSums())
-    for name, images, size in reports:
-        for columns in (one, other):
-            if images is None:
-                columns.drop_node(name)
-            else:
-                columns.put_node(node(name, images=dict.fromkeys(images, size)))
-    assert one.journal.rows.entries == other.journal.rows.entries
-    assert one.nodes.images == other.nodes.images
-    assert one.nodes.image_registry == other.nodes.image_registry
 
 
 # Rows ---------------------------------------------------------------------------------------------

@@ -41,14 +41,10 @@ class Columns(View):
         """
         row = self._row(node.name)
         before = self.nodes.objects[row]
-        if before is not None and _is_unchanged(before, node):
-            counted = self.nodes.counts_images_of(row)
-            if counted or self._recounted_images(row, node):
-                self.nodes.objects[row] = node
-                self.nodes.labels[row] = node.labels
-                if not counted:
-                    self.journal.note_node(row)
-                return not counted
+        if before is not None and _is_unchanged(before, node) and self.nodes.counts_images_of(row):
+            self.nodes.objects[row] = node
+            self.nodes.labels[row] = node.labels
+            return False
         if self.nodes.objects[row] is None:
             self.pods.unknown_nodes.discard(row)
             self.journal.start_epoch()
@@ -58,23 +54,6 @@ class Columns(View):
         self.pods.follow_nodes()
         self.pods.move_labels(row, moves)
         self.journal.note_node(row)
-        return True
-
-    def _recounted_images(self, row: int, node: Node) -> bool:
-        """Count anew how many nodes have the images of an unchanged node, where that is all to do.
-
-        A size that no other node has reported is taken from the node again: then all is done anew.
-        """
-        nodes = self.nodes
-        found: list[tuple[str, ImageState]] = []
-        for image in node.status.images or ():
-            for name in image.names or ():
-                size, rows = nodes.image_registry[name]
-                if size != image.size_bytes and len(rows) == 1:
-                    return False
-                found.append((name, ImageState(size, len(rows))))
-        for name, state in found:
-            nodes.images[name][row] = state
         return True
 
     def drop_node(self, name: str) -> None:
