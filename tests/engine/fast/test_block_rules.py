@@ -11,7 +11,12 @@ from builders_v1_36 import default_profile, view
 from podium.cluster.cache.columns import Columns
 from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
-from podium.engine.fast.compiled_rows import Loops, RowKernels, compiled_loops, row_kernel
+from podium.engine.fast.compiled_rows import (
+    PLAIN_LOOPS,
+    RowKernels,
+    compiled_loops,
+    row_kernel,
+)
 from podium.engine.fast.score_index import UNFIT
 from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import Positioned
@@ -24,7 +29,6 @@ from podium.engine.rules.resources.v1_36 import (
     NodeResourcesFit,
     NodeResourcesFitScore,
 )
-from podium.engine.rules.resources.v1_36_numbers import copy_numbers, evaluate_rows
 
 NUMBERS = st.one_of(
     st.integers(0, 12),
@@ -40,8 +44,6 @@ REQUESTS = st.dictionaries(
 )
 WEIGHTS = st.sampled_from([(1, 1), (1, 3), (5, 0)])
 PROFILE = default_profile()
-#: The loops that are compiled, as Python.
-PLAIN = Loops(copy_numbers, evaluate_rows)
 
 
 def view_of(rows: list[list[int]]) -> Columns:
@@ -79,7 +81,7 @@ def test_a_block_answers_as_rows(
         return
     answers = found.answers(columns, order)
     if answers is None:
-        for loops in (PLAIN, compiled_loops()):
+        for loops in (PLAIN_LOOPS, compiled_loops()):
             assert loops is not None
             kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=True)
             assert kernel is not None
@@ -102,7 +104,7 @@ def test_a_block_answers_as_rows(
     sums = np.broadcast_to(sums, len(order))
     for place, row in enumerate(order.tolist()):
         assert found.answer_on(columns, row) == (verdicts[place], sums[place])
-    for loops in (PLAIN, compiled_loops()):
+    for loops in (PLAIN_LOOPS, compiled_loops()):
         assert loops is not None
         kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=outer == 1)
         assert kernel is not None

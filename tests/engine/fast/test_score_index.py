@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import node, view
+from podium.engine.fast.compiled_rows import PLAIN_LOOPS, compiled_loops
 from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import GroupLayouts, GroupTable, ScoreTable, TalliedTable
+from podium.engine.fast.score_table import (
+    GroupLayouts,
+    GroupTable,
+    ScoreTable,
+    SearchedScores,
+    SearchedTable,
+    TalliedTable,
+)
 from podium.engine.rows.row_groups import Grouping, RowGroups
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.tallies import Tally
@@ -25,6 +35,30 @@ def scan(totals: list[int | None], scores: list[int]) -> list[int]:
     sums = [None if t is None else t + s for t, s in zip(totals, scores, strict=True)]
     highest = max((each for each in sums if each is not None), default=None)
     return [place for place, each in enumerate(sums) if each is not None and each == highest]
+
+
+def tables_of(
+    layouts: GroupLayouts,
+    order: np.ndarray,
+    grouping: Grouping,
+    kept: np.ndarray,
+    index: ScoreIndex,
+) -> Iterator[GroupTable | TalliedTable | SearchedTable]:
+    """The tables for these groups: by NumPy, and by loops as Python and as machine code."""
+    keys, tallies = grouping
+    layout, one_group = layouts.by(order, keys, len(order)), layouts.by(order, (), 1)
+    assert layout is not None
+    assert one_group is not None
+    if tallies:
+        yield TalliedTable(layout, tallies, kept, index.count)
+    else:
+        yield GroupTable(layout, kept, index.count)
+    for loops in (PLAIN_LOOPS, compiled_loops()):
+        assert loops is not None
+        searched = SearchedScores(one_group, kept, index.count, loops)
+        assert searched.count == index.count
+        assert list(searched.best()) == index.best()
+        yield SearchedTable(layout, tallies, kept, index.count, loops)
 
 
 @given(
@@ -84,25 +118,19 @@ def test_indexes_equal_a_scan(
         if not index.count:
             continue
         assert ScoreTable(kept[order], index.count).best().tolist() == index.best()
-        layout = layouts.by(order, keys, len(order))
-        assert layout is not None
-        table: GroupTable | TalliedTable
-        if tallied:
-            table = TalliedTable(layout, (tally,), kept, index.count)
-        else:
-            table = GroupTable(layout, kept, index.count)
-        found = table.feasible_groups()
-        assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
-            zip(scores_of(feasible), groups.counts(feasible), strict=True)
-        )
-        assert list(table.best(found, scores_of(found))) == list(best)
-        fits = tuple(each > 1 for each in scores_of(found))
-        if any(fits):
-            some = table.narrowed(fits)
-            same = groups.narrowed(tuple(each > 1 for each in scores_of(feasible)))
-            assert list(table.best(some, scores_of(some))) == list(
-                groups.best(same, scores_of(same))
+        for table in tables_of(layouts, order, grouping, kept, index):
+            found = table.feasible_groups()
+            assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
+                zip(scores_of(feasible), groups.counts(feasible), strict=True)
             )
+            assert list(table.best(found, scores_of(found))) == list(best)
+            fits = tuple(each > 1 for each in scores_of(found))
+            if any(fits):
+                some = table.narrowed(fits)
+                same = groups.narrowed(tuple(each > 1 for each in scores_of(feasible)))
+                assert list(table.best(some, scores_of(some))) == list(
+                    groups.best(same, scores_of(same))
+                )
 
 
 def test_rows_whose_labels_changed_are_not_in_their_group_any_more() -> None:

@@ -193,9 +193,11 @@ class NodeTree:
         The list is made anew when names came or went since it was last asked for; a node that
         only changed its zone keeps its old place until then.
         """
-        if self._list.is_stale(len(self)):
+        rows = self._list.present()
+        if rows is None:
             self._list = _NodeList(self._walks()[1].rows)
-        return self._list.present()
+            rows = self._walks()[1].rows
+        return rows
 
     def position(self) -> TreePosition:
         """The zones, the cursors and the list, from which `restored` makes the same tree."""
@@ -303,13 +305,19 @@ class _NodeList:
         """Whether the tree, which has so many nodes, has others than the list."""
         return bool(self._came or self._gone) or (nodes > 0 and not len(self._rows))
 
-    def present(self) -> np.ndarray:
-        """The rows of a list that is not stale; the same array while no node has another row."""
-        moved = {before: row for before, row in self._back.values() if before != row}
-        self._back.clear()
-        if moved:
-            rows = [moved.get(row, row) for row in self._rows.tolist()]
-            self._rows = np.array(rows, np.int64)
+    def present(self) -> np.ndarray | None:
+        """The rows of the list, the same array while no node has another row; None if it is stale.
+
+        None as well where there are no nodes.
+        """
+        if self._came or self._gone or not len(self._rows):
+            return None
+        if self._back:
+            moved = {before: row for before, row in self._back.values() if before != row}
+            self._back.clear()
+            if moved:
+                rows = [moved.get(row, row) for row in self._rows.tolist()]
+                self._rows = np.array(rows, np.int64)
         return self._rows
 
     def names(self, name_of: Mapping[int, str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from podium.engine.cycle.attempt import Attempt
-    from podium.engine.fast.class_answers import ClassAnswers
+    from podium.engine.fast.class_answers import ClassAnswers, FeasibleGroups
+    from podium.engine.fast.score_index import ScoreIndex
+    from podium.engine.fast.score_table import ScoreTable, SearchedScores
     from podium.engine.framework.decision import Decision, ScoreColumn
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -37,16 +38,13 @@ def select_from_answers(
         return None
     index = answers.indexed(pod, order)
     groups = answers.grouped(pod, order) if index is None else None
-    listed = groups if index is None else index
-    rows = order if listed is not None else answers.feasible(order)
-    if rows is None or not (count := len(rows) if listed is None else listed.count):
+    rows = order if index is not None or groups is not None else answers.feasible(order)
+    if rows is None or not (count := _count(index, groups, rows)):
         return None
     # Before anything is scored: an error there does not undo that the nodes were looked at.
     decision.consumed, decision.feasible_count = len(order), count
     if rejections := answers.rejections():
-        counts: Counter[int] = Counter()
-        dict.update(counts, rejections)  # a copy in one call
-        decision.histogram = counts
+        decision.histogram = rejections
     if groups is not None and groups.rejections:
         decision.histogram = rejections + groups.rejections
     attempt.mark("Computing predicates done")
@@ -64,6 +62,17 @@ def select_from_answers(
             rows, best = found, _best_of(pod, answers, found)
     attempt.mark("Prioritizing done")
     return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
+
+
+def _count(
+    index: ScoreIndex | ScoreTable | SearchedScores | None,
+    groups: FeasibleGroups | None,
+    rows: np.ndarray,
+) -> int:
+    """How many rows are feasible: of an index, of groups, or all these."""
+    if index is not None:
+        return index.count
+    return len(rows) if groups is None else groups.feasible_rows
 
 
 def _covers_all_rows(view: View, attempt: Attempt) -> bool:

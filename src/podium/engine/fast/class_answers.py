@@ -12,8 +12,7 @@ the two.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,7 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from podium.engine.fast.score_index import GroupIndex, ScoreIndex
-    from podium.engine.fast.score_table import GroupTable, ScoreTable, TalliedTable
+    from podium.engine.fast.score_table import (
+        GroupTable,
+        ScoreTable,
+        SearchedScores,
+        SearchedTable,
+        TalliedTable,
+    )
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Everywhere, Rule
     from podium.engine.rows.row_groups import RowGroups
@@ -47,14 +52,13 @@ MOST_CLASSES = 4096
 _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
 
 
-@dataclass(frozen=True, slots=True)
-class FeasibleGroups:
+class FeasibleGroups(NamedTuple):
     """The groups of rows that a pod fits on."""
 
-    index: GroupIndex | GroupTable | TalliedTable
+    table: GroupIndex | GroupTable | TalliedTable | SearchedTable
     groups: RowGroups
     #: How many rows they have.
-    count: int
+    feasible_rows: int
     #: How many rows of other groups were rejected with which verdict.
     rejections: Counter[int]
 
@@ -147,6 +151,8 @@ class ClassAnswers:
         self._watches_selectors = single.sorted.watches_selectors
         #: The counters of what the rules look at, when they were last asked.
         self._outlook: tuple[int, ...] | None = None
+        #: Whether a term of placed pods selected such pods then.
+        self._is_selected = True
         #: What the joint rules answered to `everywhere`; None before they are asked.
         self._everywhere: list[Everywhere | None] | None = None
         #: The last such answers that are scores for every row, all of them in range.
@@ -253,16 +259,21 @@ class ClassAnswers:
         view = self.view
         if not self._foreseeable or view.pods.unknown_nodes:
             return False
-        # Where no term selects such pods, it does not matter which pods carry them.
-        selecting = view.terms_selecting(self.cls.labels)
         now = (
             view.journal.node_changes,
-            view.pods.carried_changes if selecting else -1,
+            view.pods.carried_changes,
             view.catalog.selection_changes() if self._watches_selectors else 0,
         )
-        same = now == self._outlook
-        self._outlook = now
-        return same
+        before, self._outlook = self._outlook, now
+        if now == before:
+            return True
+        # Where no term selects such pods, it does not matter which pods carry them.
+        were_selected, self._is_selected = (
+            self._is_selected,
+            bool(view.terms_selecting(self.cls.labels)),
+        )
+        others_same = before is not None and (now[0], now[2]) == (before[0], before[2])
+        return others_same and not were_selected and not self._is_selected
 
     def refresh(self, pod: Incoming) -> None:
         """Bring the answers up to date: ask the rules that may have changed their mind."""
@@ -282,7 +293,9 @@ class ClassAnswers:
 
     # Answering ------------------------------------------------------------------------------------
 
-    def indexed(self, pod: Incoming, order: np.ndarray) -> ScoreIndex | ScoreTable | None:
+    def indexed(
+        self, pod: Incoming, order: np.ndarray
+    ) -> ScoreIndex | ScoreTable | SearchedScores | None:
         """The rows by score, if single rows are all that counts for this pod now."""
         if self._evaluated or not self.rows.has_scores():
             return None
@@ -368,20 +381,20 @@ class ClassAnswers:
         """
         groups, differing = found.groups, self._differing
         if not differing:
-            return found.index.best(groups, [0] * len(groups.numbers))
+            return found.table.best(groups, [0] * len(groups.numbers))
         try:
-            few = run_scores_of_few(pod, groups, found.count, differing, self.profile)
+            few = run_scores_of_few(pod, groups, found.feasible_rows, differing, self.profile)
             if few is not None:
-                return found.index.best(groups, few)
+                return found.table.best(groups, few)
             if groups.tallied:
                 return None
             scores = run_scores(pod, groups.rows, differing, self.profile, known=self._not_known)
         except AttemptError:
             return None
-        return found.index.best(groups, scores.tolist())
+        return found.table.best(groups, scores.tolist())
 
     def rejections(self) -> Counter[int]:
-        """How many nodes were rejected with which verdict by single rows; kept up to date."""
+        """How many nodes were rejected with which verdict by single rows, as it is now."""
         return self.rows.rejections()
 
     def feasible(self, order: np.ndarray) -> np.ndarray | None:

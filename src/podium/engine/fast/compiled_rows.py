@@ -1,4 +1,4 @@
-"""Changed rows evaluated in machine code, where the extra `compiled` (numba) is installed.
+"""Rows evaluated and compared in machine code, where the extra `compiled` (numba) is installed.
 
 With hundreds of classes of pods in turn, hundreds of rows change between two decisions about one of
 them. NumPy needs dozens of calls for each batch, and its answers are the reference: tests compare
@@ -9,11 +9,12 @@ that is done when there was much to evaluate, and never for a few pods.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.engine.fast.score_index import UNFIT
+from podium.engine.fast.score_loops import best_by_group, split_groups
 from podium.engine.rows.resource_block import LARGEST
 from podium.engine.rules.resources.v1_36_numbers import (
     FORMULAS,
@@ -40,8 +41,14 @@ NO_SCORES: dict[Callable[..., int], Sequence[int]] = {
 class Loops(NamedTuple):
     """The loops over rows, as machine code or as Python."""
 
-    copy: Callable[..., None]
-    evaluate: Callable[..., int]
+    copy: Callable[..., Any]
+    evaluate: Callable[..., Any]
+    best: Callable[..., Any]
+    split: Callable[..., Any]
+
+
+#: The same loops as Python.
+PLAIN_LOOPS = Loops(copy_numbers, evaluate_rows, best_by_group, split_groups)
 
 
 @cache
@@ -55,11 +62,9 @@ def compiled_loops() -> Loops | None:
     for formula in FORMULAS:
         register_jitable(formula)
     try:
-        compiled = numba.njit(cache=True, error_model="numpy")
-        return Loops(compiled(copy_numbers), compiled(evaluate_rows))
+        return Loops(*map(numba.njit(cache=True, error_model="numpy"), PLAIN_LOOPS))
     except RuntimeError:  # there is no folder to keep the machine code in
-        compiled = numba.njit(error_model="numpy")
-        return Loops(compiled(copy_numbers), compiled(evaluate_rows))
+        return Loops(*map(numba.njit(error_model="numpy"), PLAIN_LOOPS))
 
 
 class RowKernels:

@@ -17,7 +17,13 @@ from podium.engine.fast.answer_matrix import answer_columns
 from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
 from podium.engine.fast.resource_memo import ResourceMemo
 from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import GroupTable, ScoreTable, TalliedTable
+from podium.engine.fast.score_table import (
+    GroupTable,
+    ScoreTable,
+    SearchedScores,
+    SearchedTable,
+    TalliedTable,
+)
 from podium.engine.framework.rule import Scope
 from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores
@@ -33,12 +39,13 @@ if TYPE_CHECKING:
     from podium.engine.fast.answer_matrix import AnswerColumns, AnswerMatrix
     from podium.engine.fast.block_rules import BlockRules
     from podium.engine.fast.compiled_rows import RowKernel, RowKernels
-    from podium.engine.fast.score_table import GroupLayouts
+    from podium.engine.fast.score_table import GroupLayout, GroupLayouts
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
     from podium.engine.rows.row_groups import Grouping
     from podium.engine.rows.rows import Column, Flags
     from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
 
 
@@ -95,7 +102,11 @@ class RowAnswers:
         self.index: ScoreIndex | None = None
         #: None where the grouping tells too many rows apart.
         self._groups: dict[Grouping, GroupIndex | None] = {}
+        #: How many nodes got which verdict, and how many were rejected at all.
         self._rejections: Counter[int] | None = None
+        self._rejected = 0
+        #: Whether a decision may have the counter, so that the next change is made to a copy.
+        self._is_counter_shared = False
         #: How many times in a row only a few rows had changed.
         self._small_changes = 0
         #: How many times that must be before an index is made; more, if the last did not pay.
@@ -232,12 +243,17 @@ class RowAnswers:
         if self._others:
             changed = self._rejected_by_others(pod, rows) | changed
         for row, before in changed.items():
-            self.note_verdict(row, before & CODE, verdicts.item(row) & CODE)
+            now = verdicts.item(row)
+            if now != before:
+                self.note_verdict(row, before & CODE, now & CODE)
         return True
 
     def _rejected_by_others(self, pod: Incoming, rows: np.ndarray) -> dict[int, int]:
         """Let the other filters reject some rows: those that they do, and the verdicts before."""
         verdicts, scores = self.columns.verdicts, self.columns.scores
+        named = np.zeros(len(verdicts), np.bool_)
+        named[rows] = True
+        rows = named.nonzero()[0]  # each of them once
         fit = run_filters(pod, ManyRows(self.view, rows, {}), self._others)
         places = fit.codes.nonzero()[0]
         rows, given = rows[places], _packed(fit.codes[places], fit.positions[places])
@@ -463,10 +479,15 @@ class RowAnswers:
         counts = self._rejections
         if counts is None or not self.view.nodes.known[row]:
             return
+        if self._is_counter_shared:
+            self._is_counter_shared = False
+            counts = self._rejections = counts.copy()
         if now:
             counts[now] += 1
+            self._rejected += 1
         if before:
             counts[before] -= 1
+            self._rejected -= 1
             if not counts[before]:
                 del counts[before]
 
@@ -483,7 +504,7 @@ class RowAnswers:
             return True
         return not any(self.columns.verdicts.item(row) == FITTING for row in self._node_wrong)
 
-    def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | None:
+    def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | SearchedScores | None:
         """The feasible rows by score, in this order; None if some row is named twice.
 
         All totals are compared while many rows change between decisions.
@@ -493,7 +514,12 @@ class RowAnswers:
             if len(order) != len(self.view.nodes.order):
                 return None
             if self._small_changes < self._rounds_to_index:
-                return ScoreTable(self.columns.scores.take(order), self._count())
+                loops = self._kernels.loops
+                if loops is None:
+                    return ScoreTable(self.columns.scores.take(order), self._count())
+                one_group = self._layouts.by(order, (), 1)
+                assert one_group is not None
+                return SearchedScores(one_group, self.columns.scores, self._count(), loops)
             self._indexed_at = self._small_changes
             index = self.index = ScoreIndex(order, self.columns.scores)
             if len(index.position_of) != len(order):
@@ -502,11 +528,13 @@ class RowAnswers:
 
     def _count(self) -> int:
         """On how many nodes the pod fits."""
-        return len(self.view.nodes.order) - sum(self.rejections().values())
+        if self._rejections is None:
+            self.rejections()
+        return len(self.view.nodes.order) - self._rejected
 
     def by_group(
         self, order: np.ndarray, grouping: Grouping
-    ) -> GroupIndex | GroupTable | TalliedTable | None:
+    ) -> GroupIndex | GroupTable | TalliedTable | SearchedTable | None:
         """The feasible rows by group and by score; None as for `by_score`.
 
         None as well if the grouping tells so many rows apart that it does not pay.
@@ -521,11 +549,7 @@ class RowAnswers:
         most = len(order) // self._tuning.min_reduction
         if self._small_changes < self._rounds_to_index:
             layout = self._layouts.by(order, keys, most)
-            if layout is None:
-                return None
-            if tallies:
-                return TalliedTable(layout, tallies, self.columns.scores, self._count())
-            return GroupTable(layout, self.columns.scores, self._count())
+            return None if layout is None else self._table(layout, tallies)
         self._indexed_at = self._small_changes
         if len(self._groups) >= MOST_GROUPINGS:
             self._groups.clear()
@@ -538,10 +562,26 @@ class RowAnswers:
         self._groups[grouping] = made
         return made
 
+    def _table(
+        self, layout: GroupLayout, tallies: Sequence[Tally]
+    ) -> GroupTable | TalliedTable | SearchedTable:
+        """The groups of a layout with their best rows, for one decision."""
+        scores, count, loops = self.columns.scores, self._count(), self._kernels.loops
+        if loops is not None:
+            return SearchedTable(layout, tallies, scores, count, loops)
+        if tallies:
+            return TalliedTable(layout, tallies, scores, count)
+        return GroupTable(layout, scores, count)
+
     def rejections(self) -> Counter[int]:
-        """How many nodes were rejected with which verdict by single rows; kept up to date."""
+        """How many nodes were rejected with which verdict by single rows.
+
+        The counter stays as it is: later changes are made to a copy.
+        """
+        self._is_counter_shared = True
         if self._rejections is None:
             self._rejections = histogram(self.columns.verdicts[self.view.nodes.order] & CODE)
+            self._rejected = self._rejections.total()
         return self._rejections
 
     def feasible(self, order: np.ndarray) -> np.ndarray:

@@ -1,13 +1,15 @@
 """The best rows by columns of scores, while too many rows change for an index to pay.
 
 What `ScoreIndex` and `GroupIndex` keep up to date row by row is found here by a few passes over
-columns. A table holds for one decision.
+columns. A table holds for one decision. With the extra `compiled`, one pass in machine code finds
+the best rows of all groups (`SearchedTable`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -16,8 +18,7 @@ from podium.engine.rows.row_groups import Grouping, RowGroups, grouped
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from podium.engine.fast.compiled_rows import Loops
     from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
 
@@ -49,6 +50,7 @@ class GroupLayout:
     __slots__ = (
         "_groups",
         "_view",
+        "compact",
         "ends",
         "first",
         "of_position",
@@ -64,6 +66,8 @@ class GroupLayout:
         first, of_position = grouped(at, Grouping(keys))
         #: The row and the group at each position.
         self.order, self.of_position = at.index, of_position
+        #: The same in half the memory and without a sign, which compiled code reads faster.
+        self.compact = (at.index.astype(np.uint32), of_position.astype(np.uint32))
         #: One row of each group.
         self.first = at.index[first]
         #: The positions group by group, ascending within each, and their rows.
@@ -84,6 +88,23 @@ class GroupLayout:
             rows = ManyRows(self._view, self.first[numbers], {})
             found = self._groups[key] = RowGroups(rows, numbers, {})
         return found
+
+    def split_groups(
+        self, numbers: list[int], tallies: Sequence[Tally], spans: Sequence[int]
+    ) -> RowGroups:
+        """Groups of rows that tallies count equally many pods on as well.
+
+        The number of such a group is that of the labels, times the span of each tally plus what
+        that counts, one tally after the other.
+        """
+        if not tallies:
+            return self.groups(numbers)
+        tallied: dict[Tally, list[int]] = {}
+        labels = numbers
+        for tally, span in zip(reversed(tallies), reversed(spans), strict=True):
+            tallied[tally] = [number % span for number in labels]
+            labels = [number // span for number in labels]
+        return RowGroups(self.groups(labels).rows, numbers, tallied)
 
 
 class GroupLayouts:
@@ -194,12 +215,7 @@ class TalliedTable:
         return self._groups_of(self._counts.nonzero()[0][list(fits)])
 
     def _groups_of(self, numbers: np.ndarray) -> RowGroups:
-        tallied: dict[Tally, list[int]] = {}
-        labels = numbers
-        for tally, span in zip(reversed(self._tallies), reversed(self._spans), strict=True):
-            labels, counted = np.divmod(labels, span)
-            tallied[tally] = counted.tolist()
-        return RowGroups(self._layout.groups(labels.tolist()).rows, numbers.tolist(), tallied)
+        return self._layout.split_groups(numbers.tolist(), self._tallies, self._spans)
 
     def counts(self, groups: RowGroups) -> list[int]:
         """How many rows of each group fit."""
@@ -213,3 +229,123 @@ class TalliedTable:
         totals = self._totals + by_group.take(self._groups)
         found: np.ndarray = (totals == _highest(totals)).nonzero()[0]
         return found
+
+
+class SearchedTable:
+    """The highest total of each group, and the rows that have it, found by compiled code.
+
+    The groups are those of `GroupTable`, or with tallies those of `TalliedTable`.
+    """
+
+    __slots__ = ("_found", "_groups", "_layout", "_scores", "_spans", "_tallies", "count")
+
+    def __init__(
+        self,
+        layout: GroupLayout,
+        tallies: Sequence[Tally],
+        scores: np.ndarray,
+        count: int,
+        loops: Loops,
+    ) -> None:
+        """The scores are by row, and `UNFIT` where the pod does not fit."""
+        self._layout, self._tallies, self._scores = layout, tallies, scores
+        #: How many rows fit.
+        self.count = count
+        #: One more than the highest number of each tally.
+        self._spans: list[int] = []
+        (order, groups), size = layout.compact, len(layout.first)
+        for tally in tallies:
+            split = np.empty(len(order), np.uint32)
+            span = loops.split(tally.rows, order, groups, split)
+            groups, size = split, size * span
+            self._spans.append(span)
+        #: The group at each position.
+        self._groups = groups
+        found = np.empty((size, 3), np.int64)
+        loops.best(scores, order, groups, found, UNFIT)
+        #: Of each group the highest total, how many rows have it, and the position of the first.
+        self._found: list[list[int]] = found.tolist()
+
+    def feasible_groups(self) -> RowGroups:
+        """The groups that have feasible rows."""
+        numbers = [number for number, each in enumerate(self._found) if each[0] != UNFIT]
+        return self._layout.split_groups(numbers, self._tallies, self._spans)
+
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        """Those of the groups with feasible rows that are flagged."""
+        numbers = list(compress(self.feasible_groups().numbers, fits))
+        return self._layout.split_groups(numbers, self._tallies, self._spans)
+
+    def counts(self, groups: RowGroups) -> list[int]:
+        """How many rows of each group fit."""
+        fitting = self._groups[self._scores.take(self._layout.order) != UNFIT]
+        counts = np.bincount(fitting, minlength=len(self._found))
+        found: list[int] = counts[groups.numbers].tolist()
+        return found
+
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> Sequence[int]:
+        """The best positions of these groups in node order, by total plus score of the group."""
+        found = [self._found[number] for number in groups.numbers]
+        totals = [each[0] + score for each, score in zip(found, scores, strict=True)]
+        highest = max(totals)
+        if totals.count(highest) == 1:
+            _, count, first = found[totals.index(highest)]
+        else:
+            winners = [each for each, total in zip(found, totals, strict=True) if total == highest]
+            count, first = sum(each[1] for each in winners), min(each[2] for each in winners)
+        return BestPositions(self, groups, scores, count, first)
+
+    def positions(self, groups: RowGroups, scores: Sequence[int]) -> list[int]:
+        """All positions that `best` is about."""
+        by_group = np.full(len(self._found), UNFIT, np.int64)
+        by_group[groups.numbers] = scores
+        totals = self._scores.take(self._layout.order) + by_group.take(self._groups)
+        found: list[int] = (totals == _highest(totals)).nonzero()[0].tolist()
+        return found
+
+
+class SearchedScores:
+    """The rows with the highest total of all, found by compiled code."""
+
+    __slots__ = ("_table", "count")
+
+    def __init__(self, layout: GroupLayout, scores: np.ndarray, count: int, loops: Loops) -> None:
+        """All rows are one group of the layout."""
+        self._table = SearchedTable(layout, (), scores, count, loops)
+        #: How many rows fit.
+        self.count = count
+
+    def best(self) -> Sequence[int]:
+        """The positions that share the highest total; some row must fit."""
+        return self._table.best(self._table.feasible_groups(), (0,))
+
+
+class BestPositions(Sequence[int]):
+    """The best positions of a table: their number and the first, and all only if asked for."""
+
+    __slots__ = ("_count", "_first", "_groups", "_scores", "_table")
+
+    def __init__(
+        self,
+        table: SearchedTable,
+        groups: RowGroups,
+        scores: Sequence[int],
+        count: int,
+        first: int,
+    ) -> None:
+        self._table, self._groups, self._scores = table, groups, scores
+        self._count, self._first = count, first
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if index == 0:
+            return self._first
+        return self._table.positions(self._groups, self._scores)[index]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 #: All numbers of a block are from 0 up to this: a sum of two of them, times 100, is exact in 64-bit
-#: integers and in doubles.
-LARGEST = 1 << 45
+#: integers and in doubles. It has no more bits than any of them.
+LARGEST = (1 << 45) - 1
 #: So many integers are divided in less time than it takes to convert them.
 FEW_DIVISIONS = 1024
 

@@ -139,6 +139,8 @@ class NodeColumns:
         self._order_room = self.order
         #: The order that was last checked for rows named twice, and the answer.
         self._checked_order: tuple[np.ndarray, bool] = (self.order, True)
+        #: What `numbers_of` returned for a row, as long as its node stays.
+        self._numbers_of: dict[int, bytes] = {}
         #: Whether all nodes offer a resource, by its column; see `all_offer`.
         self._offered: dict[int, bool] = {}
         #: By their number: many rows, and the names of their nodes.
@@ -153,6 +155,13 @@ class NodeColumns:
             column = self.label_columns[key] = LabelColumn(self.capacity)
             column.fill(list(map(methodcaller("get", key), self.labels)))
         return column
+
+    def numbers_of(self, row: int) -> bytes:
+        """The numbers of a row; equal for nodes that can allocate the same."""
+        found = self._numbers_of.get(row)
+        if found is None:
+            found = self._numbers_of[row] = self.numbers[:, row].tobytes()
+        return found
 
     def rows_named(self, names: Sequence[str]) -> np.ndarray:
         """The rows of these nodes, in this order."""
@@ -264,6 +273,7 @@ class NodeColumns:
         self._images_version += 1
         for column in (*self.allocatable, self.allowed_pods):
             column[row] = 0
+        self._numbers_of.pop(row, None)
         for fact in self.facts.columns():
             fact.clear(row)
         self.objects[row] = None
@@ -311,6 +321,7 @@ class NodeColumns:
         return moves
 
     def _put_allocatable(self, row: int, node: Node) -> None:
+        self._numbers_of.pop(row, None)
         amounts = Amounts()
         amounts.add(node.status.allocatable)
         wanted = {**dict(zip(NATIVE, amounts.native, strict=True)), **amounts.scalars}

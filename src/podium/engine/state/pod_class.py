@@ -33,10 +33,11 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 def requests_key(pod: Pod) -> bytes:
     """Equal for pods with the same requests, limits and ports, container by container."""
-    spec = pod.spec
-    return _encode(
-        (spec.containers, spec.init_containers, spec.overhead, spec.resources, _resized(pod))
-    )
+    return _encode(_requests(pod, pod.spec))
+
+
+def _requests(pod: Pod, spec: PodSpec) -> tuple[object, ...]:
+    return spec.containers, spec.init_containers, spec.overhead, spec.resources, _resized(pod)
 
 
 def encoded(part: object) -> bytes:
@@ -46,19 +47,15 @@ def encoded(part: object) -> bytes:
 
 def class_key(pod: Pod, host: str) -> bytes:
     """Equal for pods that no rule can tell apart; `host` is the node it insists on, if any."""
-    return requests_key(pod) + other_key(pod, host)
-
-
-def other_key(pod: Pod, host: str) -> bytes:
-    """What `class_key` adds to `requests_key`."""
-    spec, volumes = pod.spec, pod.spec.volumes
-    owner = pod.metadata.controller()
+    spec, volumes, about = pod.spec, pod.spec.volumes, pod.metadata
+    owner = about.controller()
     return _encode(
         (
-            pod.namespace,
-            pod.metadata.labels,
+            *_requests(pod, spec),
+            about.namespace or "default",
+            about.labels,
             (owner.kind, owner.uid, owner.name, owner.api_version) if owner else None,
-            pod.priority,
+            spec.priority or 0,
             [_anonymous(each) for each in volumes if volume_matters(each)] if volumes else [],
             spec.node_selector,
             spec.affinity,
@@ -331,7 +328,8 @@ class Resident:
         self.labels = labels
         self.row = row
         terminating = self.terminating = pod.terminating
-        self.started = started_at(pod.status.start_time)
+        started = pod.status.start_time
+        self.started = NOT_STARTED if started is None else started_at(started)
         #: Whether it is leaving because a scheduler evicted it.
         self.evicted = terminating and _evicted(pod)
 

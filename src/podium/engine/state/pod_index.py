@@ -25,8 +25,8 @@ from podium.engine.state.pod_class import (
     Port,
     RequestFacts,
     Resident,
+    class_key,
     is_of_class,
-    other_key,
     requests_key,
     shares_class,
     volume_matters,
@@ -174,11 +174,10 @@ class PodIndex:
                 other, found = sibling
                 if host == found.host and owner == found.owner and is_of_class(pod, other):
                     return found
-        requests = requests_key(pod)
-        key = requests + other_key(pod, host)
+        key = class_key(pod, host)
         known = self.classes.get(key)
         if known is None:
-            known = self.classes[key] = self._compile(pod, host, requests)
+            known = self.classes[key] = self._compile(pod, host)
             self.classes_by_id[known.id] = known
         if owner is not None:
             if len(self._siblings) >= MOST_SIBLINGS:
@@ -245,7 +244,7 @@ class PodIndex:
         self._tally_tests.add((tally, matches), wanted)
         return tally
 
-    def _compile(self, pod: Pod, host: str, key: bytes) -> PodClass:
+    def _compile(self, pod: Pod, host: str) -> PodClass:
         cls = PodClass()
         cls.host = host
         cls.id = self.class_total
@@ -256,7 +255,7 @@ class PodIndex:
         cls.sample = pod
         cls.spec = pod.spec
         accounting = self.accounting
-        requests = cls.requests = self._requests_of(pod, key)
+        requests = cls.requests = self._requests_of(pod, requests_key(pod))
         cls.taken, cls.nonzero_requests = requests.taken, requests.nonzero_requests
         cls.wanted, cls.scalars = requests.wanted, requests.scalars
         cls.ports = requests.ports

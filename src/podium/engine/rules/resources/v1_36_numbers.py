@@ -37,17 +37,18 @@ def missing_resources(wanted: Numbers, row: Numbers) -> int:
 def least_allocated_score(wanted: Numbers, row: Numbers) -> int:
     """As `NodeResourcesFitScore.score` with the strategy LeastAllocated.
 
-    *wanted* are the amounts of cpu and memory, and the weights of both.
+    *wanted* are the amounts of cpu and memory, and the weights of both. Doubles hold all numbers of
+    ordinary size, and their quotients are cut off at the same integers: that takes less time in
+    machine code than to divide integers.
     """
     total = 0
     left = row[CPU] - row[SCORED_CPU] - wanted[0]
     if left > 0:
-        total += left * 100 // row[CPU] * wanted[2]
+        total += int(left * 100 / row[CPU]) * wanted[2]
     left = row[MEMORY] - row[SCORED_MEMORY] - wanted[1]
     if left > 0:
-        total += left * 100 // row[MEMORY] * wanted[3]
-    score: int = total // (wanted[2] + wanted[3])
-    return score
+        total += int(left * 100 / row[MEMORY]) * wanted[3]
+    return int(total / (wanted[2] + wanted[3]))
 
 
 def balance_change_score(wanted: Numbers, row: Numbers) -> int:
@@ -62,8 +63,38 @@ def balance_change_score(wanted: Numbers, row: Numbers) -> int:
     return (int((1 - after / 2) * 100.0) - int((1 - before / 2) * 100.0) + 150) >> 1
 
 
+def numbers_of(table: np.ndarray, row: int) -> Numbers:
+    """The numbers of a row of the table of `copy_numbers`; machine code reads a tuple faster."""
+    return (
+        table[row, 0],
+        table[row, 1],
+        table[row, 2],
+        table[row, 3],
+        table[row, 4],
+        table[row, 5],
+        table[row, 6],
+        table[row, 7],
+        table[row, 8],
+        table[row, 9],
+    )
+
+
+def lowest_of(scores: np.ndarray) -> int:
+    """The lowest of all scores."""
+    lowest: int = scores[0]
+    for score in scores:
+        lowest = min(lowest, score)
+    return lowest
+
+
 #: What `evaluate_rows` calls.
-FORMULAS: Final = (missing_resources, least_allocated_score, balance_change_score)
+FORMULAS: Final = (
+    missing_resources,
+    least_allocated_score,
+    balance_change_score,
+    numbers_of,
+    lowest_of,
+)
 
 
 def copy_numbers(changed: Numbers, pods: np.ndarray, nodes: np.ndarray, table: np.ndarray) -> None:
@@ -102,30 +133,38 @@ def evaluate_rows(
     largest, unfit, differs = bounds
     fitting = verdict_of[0]
     count = 0
+    # All scores are read in order first: that takes little time, and then those of the rows below
+    # come from the cache of the processor, wherever they are.
+    scores = columns[3]
+    all_fit = lowest_of(scores) > unfit
     for row in rows:
-        numbers = table[row]
+        numbers = numbers_of(table, row)
+        # The bits of all numbers together: the sign of any, and a size that none exceeds.
+        bits = 0
         for number in numbers:
-            if number < 0 or number > largest:
-                return -1
+            bits |= number
+        if bits < 0 or bits > largest:
+            return -1
         verdict = verdict_of[missing_resources(wanted, numbers)]
         if verdict < 0:
             return -1
         before = fitting
-        if columns[3, row] == unfit:
+        if not all_fit and scores[row] == unfit:
             # Only rows that do not fit have other verdicts: those of the others are not read.
             verdict = min(verdict, columns[0, row])
             before = columns[1, row]
         if verdict != before:
+            all_fit = False
             changed[count, 0], changed[count, 1] = row, before
             count += 1
             columns[1, row] = verdict
         if verdict != fitting:
-            columns[3, row] = unfit
+            scores[row] = unfit
             continue
         total = columns[2, row * differs]
         if weights[0]:
             total += weights[0] * least_allocated_score(least, numbers)
         if weights[1]:
             total += weights[1] * balance_change_score(balance, numbers)
-        columns[3, row] = total
+        scores[row] = total
     return count
