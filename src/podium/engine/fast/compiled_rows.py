@@ -19,7 +19,6 @@ from podium.engine.rows.resource_block import LARGEST
 from podium.engine.rules.resources.v1_36_numbers import (
     FORMULAS,
     balance_change_score,
-    copy_numbers,
     evaluate_rows,
     least_allocated_score,
     missing_resources,
@@ -36,19 +35,20 @@ NO_SCORES: dict[Callable[..., int], Sequence[int]] = {
     least_allocated_score: (0, 0, 1, 1),
     balance_change_score: (0, 0),
 }
+#: Where nothing has changed.
+NO_ENTRIES = np.zeros(0, np.int64)
 
 
 class Loops(NamedTuple):
     """The loops over rows, as machine code or as Python."""
 
-    copy: Callable[..., Any]
     evaluate: Callable[..., Any]
     best: Callable[..., Any]
     split: Callable[..., Any]
 
 
 #: The same loops as Python.
-PLAIN_LOOPS = Loops(copy_numbers, evaluate_rows, best_by_group, split_groups)
+PLAIN_LOOPS = Loops(evaluate_rows, best_by_group, split_groups)
 
 
 @cache
@@ -89,16 +89,18 @@ class RowKernels:
         if not self._batches_left:
             self.loops = compiled_loops()
 
-    def table(self, view: View, loops: Loops) -> np.ndarray:
-        """The numbers of all rows side by side, as they are now."""
+    def table(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The numbers of all rows side by side, and what `evaluate_rows` brings up to date there.
+
+        These are entries of the journal, and the numbers of pods and nodes to copy.
+        """
         journal, pods, nodes = view.journal, view.pods.numbers, view.nodes.numbers
         news = journal.rows.since(self._seen) if self._epoch == journal.epoch else None
         if news is None or len(self._table) != view.nodes.capacity:
             self._table = np.ascontiguousarray(np.concatenate([pods, nodes]).T)
-        elif news:
-            loops.copy(np.frombuffer(news, np.int64), pods, nodes, self._table)
         self._epoch, self._seen = journal.epoch, journal.rows.end
-        return self._table
+        changed = np.frombuffer(news, np.int64) if news else NO_ENTRIES
+        return self._table, changed, pods, nodes
 
     def kernel(self, rules: BlockRules, *, nodes_differ: bool) -> RowKernel | None:
         """These rules as machine code; None if it is not loaded, or the rules are others.
@@ -143,7 +145,7 @@ class RowKernel:
             kernels.changed = np.empty((2 * len(rows), 2), np.int64)
         count = loops.evaluate(
             rows,
-            kernels.table(view, loops),
+            kernels.table(view),
             self._numbers,
             (columns, kernels.changed),
             self._bounds,

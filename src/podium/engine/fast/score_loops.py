@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def best_by_group(
     scores: np.ndarray, order: np.ndarray, groups: np.ndarray, found: np.ndarray, below: int
-) -> None:
+) -> int:
     """Write the highest score of each group, how many of its rows have it, and the first of them.
 
     *scores* are by row, and *below* is one that counts as none. *found* has a line of three numbers
-    for each group; the last one is a position.
+    for each group; the last one is a position. Returns how many groups have a score.
     """
     for group in range(len(found)):
         found[group, 0], found[group, 1], found[group, 2] = below, 0, 0
@@ -32,6 +32,11 @@ def best_by_group(
                 found[group, 0], found[group, 1], found[group, 2] = score, 1, position
             else:
                 found[group, 1] += 1
+    scored = 0
+    for group in range(len(found)):
+        if found[group, 0] != below:
+            scored += 1
+    return scored
 
 
 def split_groups(

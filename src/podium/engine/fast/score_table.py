@@ -50,6 +50,7 @@ class GroupLayout:
     __slots__ = (
         "_groups",
         "_view",
+        "all_groups",
         "compact",
         "ends",
         "first",
@@ -77,6 +78,8 @@ class GroupLayout:
         self.starts = np.searchsorted(of_position[self.positions], np.arange(len(first)))
         self.ends = [*self.starts[1:].tolist(), len(self.rows)]
         self._groups: dict[tuple[int, ...], RowGroups] = {}
+        #: All groups.
+        self.all_groups = self.groups(list(range(len(first))))
 
     def groups(self, numbers: list[int]) -> RowGroups:
         """Some of the groups, with the facts of their rows that are kept while nodes stay."""
@@ -237,7 +240,16 @@ class SearchedTable:
     The groups are those of `GroupTable`, or with tallies those of `TalliedTable`.
     """
 
-    __slots__ = ("_found", "_groups", "_layout", "_scores", "_spans", "_tallies", "count")
+    __slots__ = (
+        "_feasible",
+        "_found",
+        "_groups",
+        "_layout",
+        "_scores",
+        "_spans",
+        "_tallies",
+        "count",
+    )
 
     def __init__(
         self,
@@ -262,12 +274,15 @@ class SearchedTable:
         #: The group at each position.
         self._groups = groups
         found = np.empty((size, 3), np.int64)
-        loops.best(scores, order, groups, found, UNFIT)
+        #: How many groups have feasible rows.
+        self._feasible = loops.best(scores, order, groups, found, UNFIT)
         #: Of each group the highest total, how many rows have it, and the position of the first.
         self._found: list[list[int]] = found.tolist()
 
     def feasible_groups(self) -> RowGroups:
         """The groups that have feasible rows."""
+        if self._feasible == len(self._layout.first) and not self._tallies:
+            return self._layout.all_groups
         numbers = [number for number, each in enumerate(self._found) if each[0] != UNFIT]
         return self._layout.split_groups(numbers, self._tallies, self._spans)
 

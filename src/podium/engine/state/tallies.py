@@ -98,27 +98,22 @@ class Tally:
         self.carriers += number
         if self._few is not None:
             self._add_to_few(self._few, row, number)
-            if self._domains:
-                self._add_to_domains(row, number)
-            return
-        self._rows[row] += number
-        for key, sums in list(self._domains.items()):
-            domain = self._columns(key).ids.item(row)
-            if domain:
-                if domain >= len(sums):
-                    sums = self.by_domain(key)  # noqa: PLW2901 - grown for newer values
-                sums[domain] += number
-                self._totals[key] += number
-
-    def _add_to_domains(self, row: int, number: int) -> None:
-        """Keep the sums per domain of few rows true; those for newer values are made again."""
-        for key, sums in list(self._domains.items()):
+        else:
+            self._rows[row] += number
+        outdated: list[str] = []
+        for key, sums in self._domains.items():
             domain = self._columns(key).ids.item(row)
             if domain >= len(sums):
-                del self._domains[key], self._totals[key]
-            elif domain:
+                # There are newer label values than sums.
+                if self._few is not None:
+                    outdated.append(key)
+                    continue
+                sums = self.by_domain(key)  # noqa: PLW2901 - with room for these
+            if domain:
                 sums[domain] += number
                 self._totals[key] += number
+        for key in outdated:
+            del self._domains[key], self._totals[key]  # made again when they are asked for
 
     def add_all(self, numbers: Mapping[int, int]) -> None:
         """Count on many rows at once, before sums per domain exist."""

@@ -87,16 +87,6 @@ def lowest_of(scores: np.ndarray) -> int:
     return lowest
 
 
-#: What `evaluate_rows` calls.
-FORMULAS: Final = (
-    missing_resources,
-    least_allocated_score,
-    balance_change_score,
-    numbers_of,
-    lowest_of,
-)
-
-
 def copy_numbers(changed: Numbers, pods: np.ndarray, nodes: np.ndarray, table: np.ndarray) -> None:
     """Copy the numbers of changed rows into a table with the numbers of a row side by side.
 
@@ -110,16 +100,28 @@ def copy_numbers(changed: Numbers, pods: np.ndarray, nodes: np.ndarray, table: n
             table[row, LINES_OF_PODS + line] = nodes[line, row]
 
 
+#: What `evaluate_rows` calls.
+FORMULAS: Final = (
+    missing_resources,
+    least_allocated_score,
+    balance_change_score,
+    numbers_of,
+    lowest_of,
+    copy_numbers,
+)
+
+
 def evaluate_rows(
     rows: Numbers,
-    table: np.ndarray,
+    numbers_of_rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     rules: tuple[Numbers, Numbers, Numbers, Numbers, Numbers],
     answers: tuple[np.ndarray, np.ndarray],
     bounds: tuple[int, int, int],
 ) -> int:
     """Evaluate rows for one class of pods: how many of them get another verdict, or -1.
 
-    *table* is that of `copy_numbers`. *rules* has what the three formulas take as wanted, the
+    *numbers_of_rows* has the table of `copy_numbers`, and what that takes: it is brought up to date
+    first. *rules* has what the three formulas take as wanted, the
     weights of the two scores, and the verdict for each answer of `missing_resources`, the first of
     them for rows that fit. *answers* has the lines of `AnswerColumns`, of which the verdicts and
     sums of all rules are written, and an array for the rows with another verdict and their verdicts
@@ -128,6 +130,8 @@ def evaluate_rows(
     -1: a number is not of ordinary size, or a verdict is not known yet; then rules must be asked
     about all of these rows.
     """
+    table, entries, pods, nodes = numbers_of_rows
+    copy_numbers(entries, pods, nodes, table)
     wanted, least, balance, weights, verdict_of = rules
     columns, changed = answers
     largest, unfit, differs = bounds

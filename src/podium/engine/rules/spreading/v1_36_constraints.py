@@ -52,6 +52,12 @@ class SpreadDefaults:
 
     kind: str = "System"
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
+    #: What is done where a constraint is not met, of all constraints.
+    actions: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        actions = frozenset(each.when_unsatisfiable for each in self.constraints)
+        object.__setattr__(self, "actions", actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +95,18 @@ def constraints_of(
     pod: Incoming, view: View, action: str, defaults: SpreadDefaults
 ) -> tuple[Constraint, ...]:
     """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
-    own = pod.cls.spec.topology_spread_constraints
-    if not own and not any(each.when_unsatisfiable == action for each in defaults.constraints):
+    cls = pod.cls
+    own = cls.spec.topology_spread_constraints
+    if not own and action not in defaults.actions:
         return ()
-    version = view.catalog.selection_version()
-    known = pod.cls.memo.get(("spread", action, id(defaults)))
+    # Own constraints have selectors of their own, whatever services and controllers there are.
+    version = 0 if own else view.catalog.selection_changes()
+    key = (action, id(defaults))
+    known = cls.memo.get(key)
     if known is None or known[0] != version:
-        made = _own(pod.cls, own, action) if own else _default(pod.cls, view, action, defaults)
+        made = _own(cls, own, action) if own else _default(cls, view, action, defaults)
         # The defaults are kept along, so that their id stays theirs.
-        known = pod.cls.memo["spread", action, id(defaults)] = (version, made, defaults)
+        known = cls.memo[key] = (version, made, defaults)
     return known[1]
 
 
