@@ -50,6 +50,7 @@ BYTES_PER_ROW = 36
 #: The answers of so many classes are kept at most, besides what they share.
 MOST_CLASSES = 4096
 _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
+_SELECTED_PODS = int(Watched.SELECTED_PODS)
 
 
 class FeasibleGroups(NamedTuple):
@@ -66,7 +67,15 @@ class FeasibleGroups(NamedTuple):
 class SortedRules:
     """The rules of a profile by what their answers depend on, for pods of one form."""
 
-    __slots__ = ("cluster", "foreseeable", "joint", "row", "row_scopes", "watches_selectors")
+    __slots__ = (
+        "cluster",
+        "foreseeable",
+        "joint",
+        "row",
+        "row_scopes",
+        "watches_selected_pods",
+        "watches_selectors",
+    )
 
     def __init__(self, cls: PodClass, profile: Profile) -> None:
         of_node: list[Positioned] = []
@@ -105,6 +114,7 @@ class SortedRules:
         #: Whether it can be told from counters that no other rule would answer otherwise.
         self.foreseeable = not watched & _ANYTHING
         self.watches_selectors = bool(watched & _SELECTORS)
+        self.watches_selected_pods = bool(watched & _SELECTED_PODS)
 
 
 def sorted_rules(cls: PodClass, profile: Profile) -> SortedRules:
@@ -150,7 +160,8 @@ class ClassAnswers:
         self._foreseeable = single.sorted.foreseeable
         self._watches_selectors = single.sorted.watches_selectors
         #: The counters of what the rules look at, when they were last asked.
-        self._outlook: tuple[int, ...] | None = None
+        self._outlook: tuple[Hashable, ...] | None = None
+        self._has_terms = single.sorted.watches_selected_pods
         #: Whether a term of placed pods selected such pods then.
         self._is_selected = True
         #: What the joint rules answered to `everywhere`; None before they are asked.
@@ -261,19 +272,19 @@ class ClassAnswers:
             return False
         now = (
             view.journal.node_changes,
-            view.pods.carried_changes,
+            view.pods.presence(),
             view.catalog.selection_changes() if self._watches_selectors else 0,
         )
         before, self._outlook = self._outlook, now
         if now == before:
             return True
-        # Where no term selects such pods, it does not matter which pods carry them.
+        # Where no term selects such pods, it does not matter whether pods carry them.
         were_selected, self._is_selected = (
             self._is_selected,
             bool(view.terms_selecting(self.cls.labels)),
         )
         others_same = before is not None and (now[0], now[2]) == (before[0], before[2])
-        return others_same and not were_selected and not self._is_selected
+        return not self._has_terms and others_same and not were_selected and not self._is_selected
 
     def refresh(self, pod: Incoming) -> None:
         """Bring the answers up to date: ask the rules that may have changed their mind."""

@@ -98,10 +98,12 @@ class Watched(IntFlag):
     NODES = 1
     #: Services and controllers, which select pods.
     SELECTORS = 2
-    #: The affinity terms of placed pods, and the labels of namespaces.
+    #: The affinity terms of placed pods that select the pod, and the labels of namespaces.
     TERMS = 4
+    #: Whether there are placed pods that the pod's own affinity terms select.
+    SELECTED_PODS = 8
     #: Anything else: the rule is asked at every decision.
-    ANYTHING = 8
+    ANYTHING = 16
 
 
 class AttemptError(Exception):

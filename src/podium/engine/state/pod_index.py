@@ -33,7 +33,15 @@ from podium.engine.state.pod_class import (
 )
 from podium.engine.state.pod_form import FormKey, form_key
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel
-from podium.engine.state.tallies import SPARSE, CarriedTerm, LabelSet, PodTerm, SparseLimits, Tally
+from podium.engine.state.tallies import (
+    SPARSE,
+    CarriedTerm,
+    LabelSet,
+    PodTerm,
+    Presence,
+    SparseLimits,
+    Tally,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -105,6 +113,7 @@ class PodIndex:
         self._siblings: dict[str, tuple[Pod, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
         self._forms: dict[FormKey, PodForm] = {}
+        self._presence = Presence()
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self._sets_by_label: ByLabel[LabelSet] = ByLabel()
         self.tallies: dict[object, Tally] = {}
@@ -112,8 +121,6 @@ class PodIndex:
         self._tally_tests: ByAnchor[tuple[Tally, Callable[[LabelSet], bool]]] = ByAnchor()
         #: The affinity terms of placed pods.
         self.carried: ByAnchor[CarriedTerm] = ByAnchor()
-        #: How often a pod with such terms was added or removed.
-        self.carried_changes = 0
         #: Those of them whose selector cannot be compiled.
         self.invalid_carried: list[CarriedTerm] = []
         self._carried_index: dict[object, CarriedTerm] = {}
@@ -144,6 +151,14 @@ class PodIndex:
         if ip == ANY_IP or not found:
             return found
         return [port for port in (wanted, (ANY_IP, protocol, number)) if port in found]
+
+    def presence(self) -> tuple[int, int, bool]:
+        """Changes whenever pods with some labels, or affinity terms of pods, appear or are gone.
+
+        While it and the nodes stay the same, no tally begins to count pods or ceases to, on all
+        rows or on those with a label key. Not to be relied on while there are unknown nodes.
+        """
+        return self._presence.changes, len(self.carried), bool(self.total)
 
     def unknown_nodes_by_name(self) -> list[int]:
         """The rows that have no node object, sorted by the node name that their pods give."""
@@ -207,7 +222,9 @@ class PodIndex:
         key = (namespace, terminating, *sorted(labels.items()))
         found = self.label_sets.get(key)
         if found is None:
-            found = self.label_sets[key] = LabelSet(namespace, labels, terminating=terminating)
+            found = self.label_sets[key] = LabelSet(
+                namespace, labels, terminating=terminating, presence=self._presence
+            )
             self._sets_by_label.add(found, labels)
             for tally, matches in self._tally_tests.likely(labels):
                 if matches(found):
@@ -219,7 +236,7 @@ class PodIndex:
         return self._sets_by_label.likely(wanted)
 
     def _new_tally(self) -> Tally:
-        return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse)
+        return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse, self._presence)
 
     def tally(
         self,
@@ -426,6 +443,7 @@ class PodIndex:
             cls.memo = {}
             cls.form.memo.clear()
         self.tallies, self._tally_tests = {}, ByAnchor()
+        self._presence.changes += 1
         self._trim_label_sets(live.values())
         self._trim_carried(live.values())
 
@@ -480,10 +498,8 @@ class PodIndex:
         self.total += sign
         if cls.volumes:
             self._count_volumes(cls, row, sign)
-        if cls.carried:
-            self.carried_changes += 1
-            for carried in cls.carried:
-                carried.tally.add(row, sign)
+        for carried in cls.carried:
+            carried.tally.add(row, sign)
         resident.labels.add(row, sign)
 
     def _count_volumes(self, cls: PodClass, row: int, sign: int) -> None:

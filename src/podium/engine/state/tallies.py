@@ -42,6 +42,15 @@ SPARSE: Final = SparseLimits()
 MOST_DOMAINS_OF_FEW: Final = 64
 
 
+class Presence:
+    """How often a tally or a label set began to count pods at all, or ceased to."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
 class Tally:
     """A number per row, and its sum per value of any label key that was asked for.
 
@@ -54,7 +63,9 @@ class Tally:
         "_columns",
         "_domains",
         "_few",
+        "_has_unkept_total",
         "_most_rows",
+        "_presence",
         "_rows",
         "_totals",
         "carried",
@@ -66,8 +77,13 @@ class Tally:
         capacity: int,
         columns: Callable[[str], LabelColumn],
         sparse: SparseLimits = SPARSE,
+        presence: Presence | None = None,
     ) -> None:
+        """*presence* is told when it begins to count pods, and when it ceases to."""
         self._most_rows = sparse.most_rows
+        self._presence = presence or Presence()
+        #: Whether some total was asked for that is not kept, so that any change may end it.
+        self._has_unkept_total = False
         self.carriers = 0
         #: The term whose carriers it counts, if it does not count pods by their labels.
         self.carried: CarriedTerm | None = None
@@ -96,6 +112,8 @@ class Tally:
     def add(self, row: int, number: int) -> None:
         """Count `number` more (or fewer) on a row."""
         self.carriers += number
+        if self._has_unkept_total or not self.carriers or self.carriers == number:
+            self._presence.changes += 1
         if self._few is not None:
             self._add_to_few(self._few, row, number)
         else:
@@ -111,14 +129,16 @@ class Tally:
                 sums = self.by_domain(key)  # noqa: PLW2901 - with room for these
             if domain:
                 sums[domain] += number
-                self._totals[key] += number
+                total = self._totals[key] = self._totals[key] + number
+                if not total or total == number:
+                    self._presence.changes += 1
         for key in outdated:
             del self._domains[key], self._totals[key]  # made again when they are asked for
 
     def add_all(self, numbers: Mapping[int, int]) -> None:
         """Count on many rows at once, before sums per domain exist."""
         if self._few is not None and len(self._few) + len(numbers) > self._most_rows:
-            self._rows, self._few = self.rows, None
+            self._keep_column()
         if self._few is not None:
             for row, number in numbers.items():
                 self.add(row, number)
@@ -133,9 +153,14 @@ class Tally:
         if left:
             few[row] = left
             if len(few) > self._most_rows:
-                self._rows, self._few = self.rows, None
+                self._keep_column()
         else:
             del few[row]
+
+    def _keep_column(self) -> None:
+        """Keep a number for every row from now on; sums per domain, once asked for, are kept."""
+        self._rows, self._few = self.rows, None
+        self._has_unkept_total = False
 
     def move(self, row: int, key: str, before: int, after: int) -> None:
         """A row's value of a label key changed: its pods now count for another domain."""
@@ -191,11 +216,14 @@ class Tally:
 
     def total(self, key: str) -> int:
         """The sum over all rows that have the label key."""
-        if self._few is not None and key not in self._totals:
-            ids = self._columns(key).ids
-            return sum(number for row, number in self._few.items() if ids.item(row))
-        self.by_domain(key)
-        return self._totals[key]
+        found = self._totals.get(key)
+        if found is None:
+            sums = self.by_domain(key)
+            found = self._totals.get(key)
+            if found is None:
+                self._has_unkept_total = True
+                found = int(sums.sum())
+        return found
 
     def start_afresh(self) -> None:
         """Forget the sums per domain: the ids of label values are about to change."""
@@ -284,6 +312,7 @@ class LabelSet:
     """Pods that selectors cannot tell apart, with the rows they are on."""
 
     __slots__ = (
+        "_presence",
         "_seen",
         "_version",
         "labels",
@@ -294,7 +323,16 @@ class LabelSet:
         "terminating",
     )
 
-    def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        labels: Mapping[str, str],
+        *,
+        terminating: bool,
+        presence: Presence | None = None,
+    ) -> None:
+        """*presence* is told when there is a first such pod, and when there is none any more."""
+        self._presence = presence or Presence()
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating
@@ -306,11 +344,16 @@ class LabelSet:
 
     def add(self, row: int, number: int) -> None:
         """A pod with these labels came to a row or left it."""
-        left = self.rows.get(row, 0) + number
+        rows = self.rows
+        left = rows.get(row, 0) + number
         if left:
-            self.rows[row] = left
+            rows[row] = left
+            if len(rows) == 1 and left == number:
+                self._presence.changes += 1
         else:
-            del self.rows[row]
+            del rows[row]
+            if not rows:
+                self._presence.changes += 1
         for tally in self.tallies:
             tally.add(row, number)
 

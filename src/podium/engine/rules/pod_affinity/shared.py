@@ -37,7 +37,20 @@ MOST_LABEL_SETS = 8
 
 def watched_by(cls: PodClass) -> Watched:
     """What rules on pod affinity look at: a pod without terms meets those of placed pods only."""
-    return Watched.ANYTHING if cls.has_pod_affinity else Watched.TERMS | Watched.NODES
+    watched = Watched.TERMS | Watched.NODES
+    return watched | Watched.SELECTED_PODS if cls.has_pod_affinity else watched
+
+
+def counting_state(view: View) -> Hashable:
+    """While this stays the same, the same tallies of terms count pods, whatever their numbers."""
+    journal = view.journal
+    return (
+        journal.changes if view.pods.unknown_nodes else -1,
+        journal.epoch,
+        journal.node_changes,
+        view.catalog.namespaces.version,
+        view.pods.presence(),
+    )
 
 
 def term_tally(view: View, terms: tuple[PodTerm, ...]) -> Tally:

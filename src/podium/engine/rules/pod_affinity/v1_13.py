@@ -32,6 +32,7 @@ from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_i
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.pod_affinity.shared import (
     blocking_pods,
+    counting_state,
     covers_all,
     domain_state,
     have_own_domains,
@@ -110,7 +111,7 @@ class MatchInterPodAffinity(FilterRule):
         return Scope.CLUSTER
 
     def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods; anything for a pod with terms of its own."""
+        """Terms of placed pods, and the pods that terms of the pod select."""
         return watched_by(cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
@@ -420,7 +421,7 @@ class InterPodAffinityPriority(ScoreRule):
             self._factors[REQUIRED_AFFINITY] = hard_weight
 
     def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods; anything for a pod with terms of its own."""
+        """Terms of placed pods, and the pods that terms of the pod select."""
         return watched_by(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
@@ -459,8 +460,8 @@ class InterPodAffinityPriority(ScoreRule):
         return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
-        now = (view.journal.changes, view.catalog.namespaces.version)
+        """Weights of the tallies that count; kept until other tallies do."""
+        now = counting_state(view)
         key = (self.name, self.hard_weight)
         known = pod.cls.memo.get(key)
         if known is None or known[0] != now:

@@ -29,6 +29,7 @@ from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.pod_affinity.shared import (
     blocking_pods,
+    counting_state,
     covers_all,
     domain_state,
     have_own_domains,
@@ -131,7 +132,7 @@ class InterPodAffinity(FilterRule):
         return Refused(self.name, f"parsing pod: {fault}") if fault else None
 
     def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods; anything for a pod with terms of its own."""
+        """Terms of placed pods, and the pods that terms of the pod select."""
         return watched_by(cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
@@ -290,7 +291,7 @@ class InterPodAffinityScore(ScoreRule):
         return f"failed to parse pod: {fault}" if fault else ""
 
     def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods; anything for a pod with terms of its own."""
+        """Terms of placed pods, and the pods that terms of the pod select."""
         return watched_by(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
@@ -343,10 +344,10 @@ class InterPodAffinityScore(ScoreRule):
         return found
 
     def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """Weights of the tallies that count; kept until pods, nodes or namespaces change."""
+        """Weights of the tallies that count; kept until other tallies do."""
         if pod.cls.spec.affinity is None and not view.terms_selecting(pod.cls.labels):
             return []
-        now = (view.journal.changes, view.catalog.namespaces.version)
+        now = counting_state(view)
         key = (self.name, self.hard_weight, self.ignore_preferred_of_existing)
         known = pod.cls.memo.get(key)
         if known is None or known[0] != now:
