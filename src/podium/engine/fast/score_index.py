@@ -304,6 +304,8 @@ class _Merged(Sequence[int]):
             return [self[each] for each in range(*index.indices(len(self)))]
         if not 0 <= index < len(self):
             raise IndexError(index)
+        if index == 0:
+            return min([each[0] for each in self._lists if each])
         # The lowest position up to which there are more than `index` of them.
         low, high = 0, self._end - 1
         while low < high:
