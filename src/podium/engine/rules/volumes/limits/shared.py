@@ -2,13 +2,13 @@
 
 The rule that owns a cache works out the volumes of one row. This is repeated when a pod with
 volumes leaves the row, or when an object changes that was looked up for it; of a pod that comes to
-the row, only its own volumes are worked out if the rule says how.
+the row, only its own volumes are worked out if the rule says how. That waits until the counts are
+asked for: to say that every row has room, the number of volumes that new pods name is enough.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,10 @@ from podium.engine.rows.rows import OneRow
 from podium.engine.rules.volumes.shared import VolumeError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from podium.engine.state.catalog import Attachments, Catalog
-    from podium.engine.state.pod_class import Resident
+    from podium.engine.state.pod_class import PodClass, Resident
     from podium.engine.state.shelf import Shelf
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
@@ -85,8 +85,14 @@ class Lookups:
         return shelf.to_node(node)
 
 
-#: The volumes of a placed pod.
-OfPod = Callable[["Resident", Lookups, "Catalog"], "Iterable[LimitedVolume]"]
+@dataclass(frozen=True, slots=True)
+class VolumesOfPods:
+    """How the volumes of one more pod on a row are found, for a row that is `HeldByPods`."""
+
+    #: The volumes of a placed pod that count against a limit, at most one for each that it names.
+    of_pod: Callable[[Resident, Lookups, Catalog], Iterable[LimitedVolume]]
+    #: Whether they are found without an error for all pods of a class, whatever objects exist.
+    never_fails: Callable[[PodClass], bool]
 
 
 class VolumeLedger:
@@ -98,11 +104,11 @@ class VolumeLedger:
         read: Callable[[OneRow, Lookups], Held],
         *,
         all_rows: bool,
-        of_pod: OfPod | None,
+        by_pod: VolumesOfPods | None,
     ) -> None:
         self._view = view
         self._read = read
-        self._of_pod = of_pod
+        self._by_pod = by_pod
         #: Whether rows without volumes have limits that matter.
         self._all_rows = all_rows
         self._rows: dict[int, Held] = {}
@@ -124,11 +130,15 @@ class VolumeLedger:
         self._seen = -1
         self._epoch = self._changes = -1
         self._versions: list[int] = []
-        #: The least room of all rows by limit, where it is known.
+        #: The least room of all rows by limit, where it is known; as they were last computed.
         self._least: dict[str, int] = {}
+        #: Rows where pods came or left since, and by limit the least room that one of them has if
+        #: none of the new pods shares a volume.
+        self._postponed: set[int] = set()
+        self._least_postponed: dict[str, int] = {}
 
     def refresh(self) -> None:
-        """Compute the rows again that changed since the last time."""
+        """Compute the rows again that changed since the last time, or put that off."""
         journal, catalog = self._view.journal, self._view.catalog
         end = journal.volume_rows.end
         changes = catalog.claim_changes() + catalog.csi_nodes.version + catalog.attachments.version
@@ -136,9 +146,9 @@ class VolumeLedger:
             news = journal.volume_rows.since(self._seen)
             if news is not None:
                 self._seen = end
-                for row in set(news):
-                    if not self._add_pods(row):
-                        self._read_again(row)
+                for row in news if len(news) == 1 else set(news):
+                    if not self._postpone(row):
+                        self._update(row)
                 return
         self._changes = changes
         versions = [shelf.version for shelf in self._shelves]
@@ -152,6 +162,40 @@ class VolumeLedger:
         # After a change of the epoch a row may be that of another node.
         self._seen, self._epoch, self._versions = end, journal.epoch, versions
         for row in rows | outdated:
+            self._read_again(row)
+
+    def _postpone(self, row: int) -> bool:
+        """Put off to compute a row where pods came or left; False if that must not wait.
+
+        That is so on a row without limits, on one with an error, and where the volumes of a new pod
+        may be one.
+        """
+        held, by_pod = self._rows.get(row), self._by_pod
+        if by_pod is None or not isinstance(held, HeldByPods):
+            return False
+        pods, more = held.pods, 0
+        for pod in self._view.pods.residents[row]:
+            if pod.cls.volumes and pod not in pods:
+                if not by_pod.never_fails(pod.cls):
+                    return False
+                more += len(pod.cls.volumes)
+        self._postponed.add(row)
+        least = self._least_postponed
+        for limit, number in held.limits.items():
+            room = number - held.counts[limit] - more
+            if room < least.get(limit, NO_LIMIT):
+                least[limit] = room
+        return True
+
+    def _catch_up(self) -> None:
+        """Compute the rows for which that was put off."""
+        rows, self._postponed, self._least_postponed = self._postponed, set(), {}
+        for row in rows:
+            self._update(row)
+
+    def _update(self, row: int) -> None:
+        """Compute a row again where pods came or left."""
+        if not self._add_pods(row):
             self._read_again(row)
 
     def _read_again(self, row: int) -> None:
@@ -176,8 +220,8 @@ class VolumeLedger:
 
     def _add_pods(self, row: int) -> bool:
         """Add the volumes of pods that came to a row; False if all has to be computed again."""
-        held, of_pod = self._rows.get(row), self._of_pod
-        if of_pod is None or not isinstance(held, HeldByPods):
+        held, by_pod = self._rows.get(row), self._by_pod
+        if by_pod is None or not isinstance(held, HeldByPods):
             return False
         pods, view = held.pods, self._view
         new = [p for p in view.pods.residents[row] if p.cls.volumes and p not in pods]
@@ -185,7 +229,7 @@ class VolumeLedger:
             return False  # one of them has left
         lookups = Lookups()
         try:
-            volumes = {each for pod in new for each in of_pod(pod, lookups, view.catalog)}
+            volumes = {each for pod in new for each in by_pod.of_pod(pod, lookups, view.catalog)}
         except VolumeError:
             return False
         pods.update(new)
@@ -200,6 +244,7 @@ class VolumeLedger:
         return True
 
     def _forget(self, row: int) -> None:
+        self._postponed.discard(row)
         held = self._rows.pop(row, None)
         if held is None:
             return
@@ -247,7 +292,8 @@ class VolumeLedger:
         self._note_room(limit, before, self._room(limit, row))
 
     def _room(self, limit: str, row: int) -> int:
-        found: int = self.limits(limit).item(row) - self.counts(limit).item(row)
+        limits = self._column(self._limits, limit, NO_LIMIT)
+        found: int = limits.item(row) - self._column(self._counts, limit, 0).item(row)
         return found
 
     def _note_room(self, limit: str, before: int, now: int) -> None:
@@ -271,22 +317,42 @@ class VolumeLedger:
 
     def counts(self, limit: str) -> np.ndarray:
         """How many volumes count against a limit, per row."""
+        self._catch_up()
         return self._column(self._counts, limit, 0)
 
     def limits(self, limit: str) -> np.ndarray:
         """The limit of each row."""
         return self._column(self._limits, limit, NO_LIMIT)
 
-    def least_room(self, limit: str) -> int:
-        """How many more volumes every row can hold."""
+    def has_room(self, limit: str, number: int) -> bool:
+        """Whether every row can hold so many more volumes."""
+        if self._postponed:
+            if self._is_room_certain(limit, number):
+                return True
+            self._catch_up()
+        return self._least_room(limit) >= number
+
+    def has_room_by_any(self, number: int) -> bool:
+        """Whether it is certain that every row can hold so many more volumes, by any limit."""
+        return all(self._is_room_certain(limit, number) for limit in self._limits)
+
+    def _is_room_certain(self, limit: str, number: int) -> bool:
+        if self._least_postponed.get(limit, NO_LIMIT) < number:
+            return False
+        return self._least_room(limit) >= number
+
+    def _least_room(self, limit: str) -> int:
+        """How many more volumes every row can hold, as the rows were last computed."""
         least = self._least.get(limit)
         if least is None:
-            room = self.limits(limit) - self.counts(limit)
+            limits = self._column(self._limits, limit, NO_LIMIT)
+            room = limits - self._column(self._counts, limit, 0)
             least = self._least[limit] = int(room.min(initial=NO_LIMIT))
         return least
 
     def holding(self, volumes: Iterable[Hashable]) -> np.ndarray:
         """How many of these volumes the pods of each row use already."""
+        self._catch_up()
         found = np.zeros(self._view.nodes.capacity, np.int64)
         for volume in volumes:
             found[list(self._holders.get(volume, ()))] += 1
@@ -305,14 +371,14 @@ def ledger(
     read: Callable[[OneRow, Lookups], Held],
     *,
     all_rows: bool = False,
-    of_pod: OfPod | None = None,
+    by_pod: VolumesOfPods | None = None,
 ) -> VolumeLedger:
     """The cache of a rule, made on first use and brought up to date.
 
-    *of_pod* is given where `read` returns `HeldByPods`.
+    *by_pod* is given where `read` returns `HeldByPods`.
     """
     found = view.ledgers.get(key)
     if found is None:
-        found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows, of_pod=of_pod)
+        found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows, by_pod=by_pod)
     found.refresh()
     return found

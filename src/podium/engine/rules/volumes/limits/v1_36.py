@@ -16,6 +16,7 @@ from podium.engine.rules.volumes.limits.shared import (
     HeldByPods,
     Lookups,
     VolumeLedger,
+    VolumesOfPods,
     exceeded_limits,
     ledger,
 )
@@ -89,17 +90,18 @@ class NodeVolumeLimits(BitFilter):
             return Activity.SKIPPED
         if not len(view.catalog.csi_nodes):
             return Activity.IDLE
+        known = _ledger(view)
+        if known.errors:
+            return Activity.ACTIVE
+        cls = pod.cls
+        if _never_fails(cls) and known.has_room_by_any(len(cls.volumes)):
+            return Activity.IDLE  # whichever volumes they are
         try:
             used = _wanted(pod, view.catalog).used
         except VolumeError:
             return Activity.ACTIVE
-        known = _ledger(view)
-        if known.errors:
-            return Activity.ACTIVE
-        for driver, number in used:
-            if known.least_room(driver) < number:
-                return Activity.ACTIVE
-        return Activity.IDLE
+        room = all(known.has_room(driver, number) for driver, number in used)
+        return Activity.IDLE if room else Activity.ACTIVE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the limit of some driver is exceeded; drivers may have no limit."""
@@ -142,7 +144,7 @@ def _wanted_volumes(pod: Incoming, catalog: Catalog) -> frozenset[CsiVolume]:
 
 
 def _ledger(view: View) -> VolumeLedger:
-    return ledger(view, NodeVolumeLimits.name, _held, all_rows=True, of_pod=_of_pod)
+    return ledger(view, NodeVolumeLimits.name, _held, all_rows=True, by_pod=_BY_POD)
 
 
 def _of_pod(resident: Resident, lookups: Lookups, catalog: Catalog) -> Iterable[CsiVolume]:
@@ -153,6 +155,18 @@ def _of_pod(resident: Resident, lookups: Lookups, catalog: Catalog) -> Iterable[
         return facts.wanted
     name = resident.key.partition("/")[2]
     return _volumes(resident.cls, name, lookups, catalog, resident)
+
+
+def _never_fails(cls: PodClass) -> bool:
+    """Whether the volumes of all pods of a class are found without an error."""
+    return cls.form.once("named volumes", lambda: not any(map(_may_fail, cls.volumes)))
+
+
+def _may_fail(volume: Volume) -> bool:
+    return volume.ephemeral is not None or bool(nameless(volume))
+
+
+_BY_POD: Final = VolumesOfPods(_of_pod, _never_fails)
 
 
 def _exceed_limits(wanted: frozenset[CsiVolume], at: ManyRows) -> np.ndarray:
