@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from podium.engine.rules.volumes.binding.shared import Claims
     from podium.engine.rules.volumes.limits.shared import Looked
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import PodClass
+    from podium.objects.kinds.storage import PersistentVolumeClaim
 
-#: The key in the memo of a class.
-_MEMO = "claims"
+#: The keys in the memo of a class, and in that of a form.
+_MEMO, _EPHEMERAL = "claims", "ephemeral"
 
 
 class ClaimFacts:
@@ -26,6 +29,7 @@ class ClaimFacts:
 
     __slots__ = (
         "by_state",
+        "claims",
         "exclusive",
         "looked_up",
         "reached",
@@ -35,9 +39,11 @@ class ClaimFacts:
         "zones",
     )
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, claims: Sequence[PersistentVolumeClaim | None]) -> None:
         #: The version of claims, volumes and storage classes that this is true for.
         self.version = version
+        #: The claims of `PodClass.claims`, in order; None for one that does not exist.
+        self.claims = claims
         #: The claims by their state, where VolumeBinding accepts all of them.
         self.by_state: Claims | None = None
         #: Whether all claims are bound to volumes that every node reaches.
@@ -61,7 +67,8 @@ def claim_facts(cls: PodClass, catalog: Catalog) -> ClaimFacts:
     version = catalog.claim_changes()
     known: ClaimFacts | None = cls.memo.get(_MEMO)
     if known is None or known.version != version:
-        known = ClaimFacts(version)
+        get, namespace = catalog.claims.get, cls.namespace
+        known = ClaimFacts(version, [get(name, namespace) for name in cls.claims])
         if not has_ephemeral(cls):
             cls.memo[_MEMO] = known
     return known
@@ -69,4 +76,8 @@ def claim_facts(cls: PodClass, catalog: Catalog) -> ClaimFacts:
 
 def has_ephemeral(cls: PodClass) -> bool:
     """Whether pods of the class have ephemeral volumes."""
-    return any(volume.ephemeral is not None for volume in cls.volumes)
+    memo = cls.form.memo
+    found: bool | None = memo.get(_EPHEMERAL)
+    if found is None:
+        found = memo[_EPHEMERAL] = any(each.ephemeral is not None for each in cls.volumes)
+    return found

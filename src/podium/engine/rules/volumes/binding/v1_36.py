@@ -7,7 +7,7 @@ and has the capacity for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from podium.engine.framework.causes import Cause, ClaimUnserved, VolumeLost
 from podium.engine.framework.declaration import PluginDeclaration, plain
@@ -47,7 +47,7 @@ from podium.engine.rules.volumes.binding.v1_36_wakeups import (
     topologies_changed,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
-from podium.engine.rules.volumes.v1_36_claims import claim_facts
+from podium.engine.rules.volumes.v1_36_claims import ClaimFacts, claim_facts, has_ephemeral
 from podium.engine.rules.volumes.v1_36_wakeups import claim_used
 from podium.engine.state.in_tree_volumes import (
     UntranslatableError,
@@ -61,7 +61,7 @@ from podium.objects.quantity import value
 from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
@@ -98,13 +98,35 @@ def matches_node_affinity(required: NodeSelector | None, at: Rows[K]) -> Flags[K
     return selects_any_by_labels(at, node_terms(required))
 
 
-def claim_names(pod: Incoming) -> Iterator[tuple[str, bool]]:
-    """The names of the claims of the pod, and whether each is of an ephemeral volume."""
-    for volume in pod.cls.volumes:
+class NamedClaim(NamedTuple):
+    """A claim as a pod names it."""
+
+    name: str
+    #: None if there is none of this name.
+    claim: PersistentVolumeClaim | None
+    #: Whether it is that of an ephemeral volume.
+    ephemeral: bool
+
+
+def named_claims(pod: Incoming, facts: ClaimFacts, catalog: Catalog) -> list[NamedClaim]:
+    """The claims of the pod, in the order of its volumes."""
+    cls = pod.cls
+    if not has_ephemeral(cls):
+        return [
+            NamedClaim(name, claim, ephemeral=False)
+            for name, claim in zip(cls.claims, facts.claims, strict=True)
+        ]
+    found = []
+    for volume in cls.volumes:
         if volume.persistent_volume_claim is not None:
-            yield volume.persistent_volume_claim.claim_name, False
+            name = volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
-            yield f"{pod.pod.name}-{volume.name}", True
+            name = f"{pod.pod.name}-{volume.name}"
+        else:
+            continue
+        claim = catalog.claims.get(name, cls.namespace)
+        found.append(NamedClaim(name, claim, ephemeral=volume.ephemeral is not None))
+    return found
 
 
 #: What VolumeBinding looks up, for its filter and its score.
@@ -127,8 +149,7 @@ class VolumeBinding(BitFilter, ReserveRule):
 
     def scope(self, cls: PodClass) -> Scope:
         """Claims, volumes and storage classes, for pods with claims."""
-        claims = cls.claims or any(volume.ephemeral is not None for volume in cls.volumes)
-        return Scope.OBJECTS if claims else Scope.NONE
+        return Scope.OBJECTS if cls.claims or has_ephemeral(cls) else Scope.NONE
 
     def may_refuse(self, cls: PodClass) -> bool:
         """A claim that is missing, lost, being deleted or unbound refuses the pod."""
@@ -139,10 +160,11 @@ class VolumeBinding(BitFilter, ReserveRule):
         facts = claim_facts(pod.cls, view.catalog)
         if facts.by_state is not None:
             return None  # they were accepted before
+        claims = named_claims(pod, facts, view.catalog)
         try:
-            for name, ephemeral in claim_names(pod):
-                _check_claim(pod, name, view.catalog, ephemeral=ephemeral)
-            facts.by_state = _classified(pod, view.catalog)
+            for each in claims:
+                _check_claim(pod, each)
+            facts.by_state = _classified(claims, view.catalog)
         except BindingModeError as error:
             raise AttemptError(str(error)) from error
         except VolumeError as error:
@@ -157,7 +179,7 @@ class VolumeBinding(BitFilter, ReserveRule):
         facts = claim_facts(pod.cls, catalog)
         if facts.reached is None:
             try:
-                claims = classify(pod, catalog)
+                claims = _by_state(pod, facts, catalog)
             except VolumeError:
                 return Activity.ACTIVE
             volumes = (catalog.volumes.get(claim.spec.volume_name) for claim in claims.bound)
@@ -258,8 +280,8 @@ class VolumeBindingScore(ScoreRule):
         return SKIPPED
 
 
-def _check_claim(pod: Incoming, name: str, catalog: Catalog, *, ephemeral: bool) -> None:
-    claim = catalog.claims.get(name, pod.cls.namespace)
+def _check_claim(pod: Incoming, named: NamedClaim) -> None:
+    name, claim, ephemeral = named
     if claim is None:
         missing = f'persistentvolumeclaim "{name}" not found'
         waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
@@ -269,20 +291,25 @@ def _check_claim(pod: Incoming, name: str, catalog: Catalog, *, ephemeral: bool)
         raise VolumeError(f'{lost} "{claim.spec.volume_name}"')
     if claim.metadata.deletion_timestamp is not None:
         raise VolumeError(f'persistentvolumeclaim "{name}" is being deleted')
-    owner = claim.metadata.controller()
-    if ephemeral and (owner is None or owner.uid != pod.uid):
-        raise VolumeError(f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)")
+    if ephemeral:
+        owner = claim.metadata.controller()
+        if owner is None or owner.uid != pod.uid:
+            not_owned = f"was not created for pod {pod.key} (pod is not owner)"
+            raise VolumeError(f"PVC {claim.key} {not_owned}")
 
 
 def classify(pod: Incoming, catalog: Catalog) -> Claims:
     """The pod's claims by state; an unbound claim that does not wait refuses the pod."""
-    return claim_facts(pod.cls, catalog).by_state or _classified(pod, catalog)
+    return _by_state(pod, claim_facts(pod.cls, catalog), catalog)
 
 
-def _classified(pod: Incoming, catalog: Catalog) -> Claims:
+def _by_state(pod: Incoming, facts: ClaimFacts, catalog: Catalog) -> Claims:
+    return facts.by_state or _classified(named_claims(pod, facts, catalog), catalog)
+
+
+def _classified(named: Iterable[NamedClaim], catalog: Catalog) -> Claims:
     claims, immediate = Claims(), False
-    for name, _ in claim_names(pod):
-        claim = catalog.claims.get(name, pod.cls.namespace)
+    for name, claim, _ in named:
         if claim is None:
             raise VolumeError(f'persistentvolumeclaim "{name}" not found')
         if claim.spec.volume_name and BIND_COMPLETED in (claim.metadata.annotations or {}):

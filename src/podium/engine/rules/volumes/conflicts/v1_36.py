@@ -62,12 +62,11 @@ class VolumeRestrictions(BitFilter):
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """A claim that does not exist refuses the pod."""
-        if claim_facts(pod.cls, view.catalog).exclusive is not None:
-            return None  # all of them were found before
-        for name in pod.cls.claims:
-            if view.catalog.claims.get(name, pod.cls.namespace) is None:
-                return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
-        return None
+        claims = claim_facts(pod.cls, view.catalog).claims
+        if None not in claims:
+            return None
+        name = pod.cls.claims[claims.index(None)]
+        return Refused(self.name, f'persistentvolumeclaim "{name}" not found')
 
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Skipped without disks and without ReadWriteOncePod claims in use."""
@@ -106,16 +105,14 @@ class VolumeRestrictions(BitFilter):
 
     def _exclusive_claims(self, cls: PodClass, view: View) -> frozenset[str]:
         facts = claim_facts(cls, view.catalog)
-        if facts.exclusive is not None:
-            return facts.exclusive
-        claims = {name: view.catalog.claims.get(name, cls.namespace) for name in cls.claims}
-        found = frozenset(
-            name
-            for name, claim in claims.items()
-            if claim is not None and "ReadWriteOncePod" in (claim.spec.access_modes or ())
-        )
-        if None not in claims.values():
-            facts.exclusive = found
+        found = facts.exclusive
+        if found is None:
+            alone = [
+                name
+                for name, claim in zip(cls.claims, facts.claims, strict=True)
+                if claim is not None and "ReadWriteOncePod" in (claim.spec.access_modes or ())
+            ]
+            found = facts.exclusive = frozenset(alone)
         return found
 
     def _count_in_use(self, cls: PodClass, view: View) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
-    from podium.objects.kinds.storage import PersistentVolume
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
 VOLUME_ZONE_CONFLICT = Reason("node(s) had no available volume zone", curable=False)
 NO_CLAIM_NAME = "PersistentVolumeClaim had no name"
@@ -81,8 +81,10 @@ class VolumeZone(BitFilter):
 
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
         """The zone labels of volumes that the node does not match."""
-        for name in pod.cls.claims:
-            volume = _volume_of_claim(name, pod.cls, at.view.catalog)
+        catalog = at.view.catalog
+        claims = claim_facts(pod.cls, catalog).claims
+        for name, found in zip(pod.cls.claims, claims, strict=True):
+            volume = _volume_of_claim(name, found, catalog)
             for key, zones in _zones_of(volume):
                 if not as_int(_in_zones(key, zones, at)):
                     claim, labels = f"{pod.cls.namespace}/{name}", at.node_labels
@@ -108,8 +110,8 @@ def _zone_labels(cls: PodClass, catalog: Catalog) -> list[tuple[str, frozenset[s
     found = facts.zones
     if found is None:
         found = []
-        for name in cls.claims:
-            found += _zones_of(_volume_of_claim(name, cls, catalog))
+        for name, claim in zip(cls.claims, facts.claims, strict=True):
+            found += _zones_of(_volume_of_claim(name, claim, catalog))
         facts.zones = found
     return found
 
@@ -125,10 +127,11 @@ def _zones_of(volume: PersistentVolume | None) -> Iterator[tuple[str, frozenset[
                 yield key, zones
 
 
-def _volume_of_claim(name: str, cls: PodClass, catalog: Catalog) -> PersistentVolume | None:
+def _volume_of_claim(
+    name: str, claim: PersistentVolumeClaim | None, catalog: Catalog
+) -> PersistentVolume | None:
     if not name:
         raise VolumeError(NO_CLAIM_NAME)
-    claim = catalog.claims.get(name, cls.namespace)
     if claim is None:
         raise VolumeError(f'persistentvolumeclaim "{name}" not found')
     if not claim.spec.volume_name:
