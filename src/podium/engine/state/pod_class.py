@@ -142,20 +142,18 @@ def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
 
 def volume_matters(volume: Volume) -> bool:
     """Whether any rule looks at a volume of this source."""
-    return any(
-        (
-            volume.persistent_volume_claim,
-            volume.gce_persistent_disk,
-            volume.aws_elastic_block_store,
-            volume.azure_disk,
-            volume.cinder,
-            volume.portworx_volume,
-            volume.iscsi,
-            volume.rbd,
-            volume.csi,
-            volume.ephemeral,
-            volume.image,
-        )
+    return bool(
+        volume.persistent_volume_claim
+        or volume.gce_persistent_disk
+        or volume.aws_elastic_block_store
+        or volume.azure_disk
+        or volume.cinder
+        or volume.portworx_volume
+        or volume.iscsi
+        or volume.rbd
+        or volume.csi
+        or volume.ephemeral
+        or volume.image
     )
 
 

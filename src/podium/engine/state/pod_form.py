@@ -8,12 +8,13 @@ import msgspec
 
 from podium.engine.state.affinity_terms import terms_fault
 from podium.engine.state.pod_class import encoded
+from podium.objects.kinds.pod import ClaimVolume, Volume
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import PodClass, RequestFacts
-    from podium.objects.kinds.pod import Volume
 
 FormKey = tuple["RequestFacts", bytes]
+ANY_CLAIM = Volume(persistent_volume_claim=ClaimVolume())
 
 
 def form_key(cls: PodClass) -> FormKey:
@@ -44,5 +45,7 @@ def _of_any_claim(volume: Volume) -> Volume:
     claim = volume.persistent_volume_claim
     if claim is None:
         return volume
+    if volume == Volume(volume.name, ClaimVolume(claim.claim_name)):
+        return ANY_CLAIM  # there is nothing else to it
     unnamed = msgspec.structs.replace(claim, claim_name="")
     return msgspec.structs.replace(volume, name="", persistent_volume_claim=unnamed)

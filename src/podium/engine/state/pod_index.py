@@ -271,23 +271,25 @@ class PodIndex:
         cls.owner = pod.metadata.controller()
         cls.sample = pod
         cls.spec = pod.spec
-        accounting = self.accounting
         requests = cls.requests = self._requests_of(pod, requests_key(pod))
         cls.taken, cls.nonzero_requests = requests.taken, requests.nonzero_requests
         cls.wanted, cls.scalars = requests.wanted, requests.scalars
         cls.ports = requests.ports
-        cls.volumes = tuple(v for v in pod.spec.volumes or () if volume_matters(v))
-        cls.claims = tuple(
-            volume.persistent_volume_claim.claim_name
-            for volume in cls.volumes
-            if volume.persistent_volume_claim is not None
-        )
+        cls.volumes = cls.claims = ()
+        if pod.spec.volumes:
+            cls.volumes = tuple([v for v in pod.spec.volumes if volume_matters(v)])
+            claimed = [each.persistent_volume_claim for each in cls.volumes]
+            cls.claims = tuple([claim.claim_name for claim in claimed if claim is not None])
         cls.memo = {}
         cls.form = self._form_of(cls)
         cls.labels = self.label_set(pod.namespace, pod.labels, terminating=False)
         cls.terminating_labels = None
-        terms = carried_terms(accounting.terms(cls), drop_invalid=accounting.drops_invalid_terms)
-        cls.carried = tuple(self._carry(*carried) for carried in terms)
+        cls.carried = ()
+        if cls.has_pod_affinity:
+            accounting = self.accounting
+            terms = accounting.terms(cls)
+            carried = carried_terms(terms, drop_invalid=accounting.drops_invalid_terms)
+            cls.carried = tuple(self._carry(*each) for each in carried)
         return cls
 
     def _form_of(self, cls: PodClass) -> PodForm:
