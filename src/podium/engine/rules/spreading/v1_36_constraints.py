@@ -27,7 +27,7 @@ from podium.objects.selectors.selectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -52,12 +52,19 @@ class SpreadDefaults:
 
     kind: str = "System"
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
-    #: What is done where a constraint is not met, of all constraints.
-    actions: frozenset[str] = field(init=False, repr=False, compare=False)
+    #: The hard and the soft ones, and under which key a class keeps those of its pods.
+    by_action: dict[str, tuple[TopologySpreadConstraint, ...]] = field(
+        init=False, compare=False, repr=False
+    )
+    memo_keys: dict[str, Hashable] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        actions = frozenset(each.when_unsatisfiable for each in self.constraints)
-        object.__setattr__(self, "actions", actions)
+        """Sort the constraints by what is done where they cannot be satisfied."""
+        actions, listed = (HARD, SOFT), self.constraints
+        by_action = {a: tuple(c for c in listed if c.when_unsatisfiable == a) for a in actions}
+        object.__setattr__(self, "by_action", by_action)
+        keys = {action: ("spread", action, id(self)) for action in actions}
+        object.__setattr__(self, "memo_keys", keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +104,18 @@ def constraints_of(
     """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
     cls = pod.cls
     own = cls.spec.topology_spread_constraints
-    if not own and action not in defaults.actions:
+    if not own and not defaults.by_action[action]:
         return ()
     # Own constraints have selectors of their own, whatever services and controllers there are.
-    version = 0 if own else view.catalog.selection_changes()
-    key = (action, id(defaults))
+    changes = 0 if own else view.catalog.selection_changes()
+    key = defaults.memo_keys[action]
     known = cls.memo.get(key)
-    if known is None or known[0] != version:
+    if known is None or known[0] != changes:
         made = _own(cls, own, action) if own else _default(cls, view, action, defaults)
         # The defaults are kept along, so that their id stays theirs.
-        known = cls.memo[key] = (version, made, defaults)
-    return known[1]
+        known = cls.memo[key] = (changes, made, defaults)
+    found: tuple[Constraint, ...] = known[1]
+    return found
 
 
 def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tuple[Constraint, ...]:
@@ -128,11 +136,9 @@ def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tup
 def _default(
     cls: PodClass, view: View, action: str, defaults: SpreadDefaults
 ) -> tuple[Constraint, ...]:
-    wanted = [each for each in defaults.constraints if each.when_unsatisfiable == action]
-    selector = default_selector(cls, view.catalog) if wanted else None
-    if selector is None or selector.empty:
-        return ()
-    return tuple(_compiled(each, selector) for each in wanted)
+    wanted = defaults.by_action[action]
+    selector = default_selector(cls, view.catalog) if wanted else EVERYTHING
+    return () if selector.empty else tuple(_compiled(each, selector) for each in wanted)
 
 
 def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
