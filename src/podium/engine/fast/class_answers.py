@@ -51,6 +51,8 @@ BYTES_PER_ROW = 36
 MOST_CLASSES = 4096
 _ANYTHING, _SELECTORS = int(Watched.ANYTHING), int(Watched.SELECTORS)
 _SELECTED_PODS = int(Watched.SELECTED_PODS)
+_IDLE = Activity.IDLE
+NO_RULES: Sequence[Positioned] = ()
 
 
 class FeasibleGroups(NamedTuple):
@@ -145,6 +147,11 @@ class ClassAnswers:
 
     #: The answers for single rows; `start` finds them.
     rows: RowAnswers
+    #: Cluster-wide rules that are asked about single rows, those whose answers are kept, and those
+    #: to evaluate at this decision.
+    _on_own_row: Sequence[Positioned]
+    _kept: Sequence[Positioned]
+    _evaluated: Sequence[Positioned]
 
     def __init__(
         self, pod: Incoming, view: View, profile: Profile, single: ClassRowRules, cache: AnswerCache
@@ -195,6 +202,9 @@ class ClassAnswers:
 
     def _sort_cluster_rules(self) -> None:
         """Cluster-wide rules whose answers are kept now, and those asked at every decision."""
+        if not self._steady and max(self._activities, default=_IDLE) <= _IDLE:
+            self._on_own_row = self._kept = self._evaluated = NO_RULES
+            return
         asked = list(zip(self._cluster_rules, self._activities, strict=True))
         self._on_own_row = [p for p, activity in asked if activity is Activity.OWN_ROW]
         far = [p for p, activity in asked if activity is not Activity.OWN_ROW]
