@@ -17,7 +17,8 @@ from podium.engine.preemption import v1_13, v1_36
 from podium.engine.preemption.criteria import choose
 from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
 from podium.engine.preemption.v1_36 import reasons_of
-from podium.engine.preemption.victim_search import VictimPolicy, find_candidates
+from podium.engine.preemption.victim_policy import VictimPolicy
+from podium.engine.preemption.victim_search import find_candidates
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_provider
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.engine.framework.rule import Positioned
-    from podium.engine.preemption.victim_search import VictimPolicy
+    from podium.engine.preemption.victim_policy import VictimPolicy
     from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
 

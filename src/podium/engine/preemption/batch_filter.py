@@ -1,28 +1,21 @@
-"""Filters over rows that pods were removed from: many rows in one batch, or row after row.
+"""Filters over many rows that pods were removed from, in one batch.
 
 A filter states on which rows trials may be evaluated in a batch, and whether its answers there
 change at all when pods come and go (`FilterRule.batch_trials`). All other rows are filtered one
-after the other. A property test holds the two forms equal.
+after the other, in `row_search`. A property test holds the two forms equal.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.engine.framework.rule import Activity
-from podium.engine.pipelines.filtering import (
-    LAST,
-    Fit,
-    active,
-    run_filters,
-    run_filters_with_nominated,
-)
+from podium.engine.pipelines.filtering import Fit, active, run_filters
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.rows.rows import ManyRows
 from podium.engine.rows.trial_many import PodRemovals, TrialRows
-from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
@@ -64,27 +57,11 @@ def _has_volumes(cls: PodClass) -> bool:
     return bool(cls.volumes)
 
 
-class Trial(Protocol):
-    """Rows that pods were removed from, and what the filters say about them.
+class BatchTrial:
+    """Rows that pods were removed from; every filter runs once over all of them.
 
     Rows are named by their positions, pods by their indices in the `PodArrays` of the trial.
     """
-
-    def filter(self, positions: np.ndarray) -> Fit:
-        """The verdict on each row, first with its nominated pods, then without them."""
-
-    def fits(self, positions: np.ndarray) -> np.ndarray:
-        """Whether the pod fits on rows on which it did fit before pods were put back."""
-
-    def put_back(self, pods: np.ndarray) -> None:
-        """Put pods back on their rows, at most one on each row."""
-
-    def remove(self, pods: np.ndarray) -> None:
-        """Remove pods that were put back, at most one from each row."""
-
-
-class BatchTrial:
-    """A trial in which every filter runs once over all rows."""
 
     def __init__(
         self,
@@ -141,64 +118,3 @@ class BatchTrial:
 
     def _run(self, at: TrialRows, rules: Sequence[Positioned]) -> Fit:
         return run_filters(self._pod, at, rules, check_all=self._check_all)
-
-
-class RowTrial:
-    """A trial in which the filters run on one row after the other."""
-
-    def __init__(
-        self,
-        pod: Incoming,
-        view: View,
-        rules: Sequence[Positioned],
-        rows: np.ndarray,
-        pods: PodArrays,
-        *,
-        nominees_count_for_affinity: bool,
-    ) -> None:
-        self._pod, self._view, self._rules = pod, view, rules
-        self._rows = rows
-        self._pods = pods
-        self._nominees_count_for_affinity = nominees_count_for_affinity
-        self._trials: dict[int, TrialRow] = {}
-
-    def filter(self, positions: np.ndarray) -> Fit:
-        """The verdict on each row, first with its nominated pods, then without them."""
-        size = len(positions)
-        fit = Fit(np.zeros(size, np.int32), np.full(size, LAST, np.int16), {})
-        begins = np.searchsorted(self._pods.position, positions).tolist()
-        ends = np.searchsorted(self._pods.position, positions, side="right").tolist()
-        for index, position in enumerate(positions.tolist()):
-            trial = self._trials[position] = TrialRow(self._view, int(self._rows[position]))
-            for pod in self._pods.pods[begins[index] : ends[index]]:
-                trial.remove(pod)
-            fit.codes[index] = self._verdict(trial)
-            if trial.errors:
-                fit.errors[index] = trial.errors[0]
-        return fit
-
-    def fits(self, positions: np.ndarray) -> np.ndarray:
-        """Whether the pod fits on rows on which it did fit before pods were put back."""
-        found = np.zeros(len(positions), np.bool_)
-        for index, trial in enumerate(map(self._trials.__getitem__, positions.tolist())):
-            found[index] = self._verdict(trial) == FITS
-            trial.errors.clear()
-        return found
-
-    def put_back(self, pods: np.ndarray) -> None:
-        """Put pods back on their rows, at most one on each row."""
-        for pod, position in zip(pods.tolist(), self._pods.position[pods].tolist(), strict=True):
-            self._trials[position].add(self._pods.pods[pod])
-
-    def remove(self, pods: np.ndarray) -> None:
-        """Remove pods that were put back, at most one from each row."""
-        for pod, position in zip(pods.tolist(), self._pods.position[pods].tolist(), strict=True):
-            self._trials[position].remove(self._pods.pods[pod])
-
-    def _verdict(self, trial: TrialRow) -> int:
-        return run_filters_with_nominated(
-            self._pod,
-            trial,
-            self._rules,
-            nominees_count_for_affinity=self._nominees_count_for_affinity,
-        )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Victims
     from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.criteria import VictimTable
+    from podium.engine.preemption.row_search import TriedRow
     from podium.engine.state.view import View
 
 #: Bytes of the columns per row, and how many of them are kept for all classes together.
@@ -35,16 +36,20 @@ FEW_LOOKUPS = 4
 LEDGER = "kept victims"
 
 
-class Tried(Protocol):
+class Source(Protocol):
+    """A search that found victims on some rows."""
+
+    def victims_at(self, position: int) -> Victims:
+        """The victims on one row."""
+
+
+class Tried(Source, Protocol):
     """Rows on which victims were searched."""
 
     rows: np.ndarray
     has_lower: np.ndarray
     codes: np.ndarray
     candidates: np.ndarray
-
-    def victims_at(self, position: int) -> Victims:
-        """The victims on one row."""
 
 
 class RowVerdicts(NamedTuple):
@@ -87,7 +92,7 @@ class KeptCandidates(TabledCandidates):
         self,
         names: tuple[str, ...],
         costs: KeptCosts,
-        sources: Sequence[Tried],
+        sources: Sequence[Source],
         places: tuple[np.ndarray, np.ndarray],
         tried: Sequence[RowVerdicts],
     ) -> None:
@@ -113,7 +118,7 @@ class KeptCandidates(TabledCandidates):
     def __getitem__(self, name: str) -> Victims:
         index = self._index_of(name)
         source, position = self._places
-        found: Tried = self._sources[source.item(index)]
+        found: Source = self._sources[source.item(index)]
         return found.victims_at(position.item(index))
 
     def table(self) -> VictimCosts:
@@ -143,7 +148,7 @@ class KeptVictims:
         self._sums = np.zeros(size, np.int64)
         self._earliest = np.zeros(size, np.float64)
         #: The searches that found something, and for each row which of them and where there.
-        self._sources: list[Tried] = []
+        self._sources: list[Source] = []
         self._source = np.zeros(size, np.int32)
         self._position = np.zeros(size, np.int32)
 
@@ -184,6 +189,25 @@ class KeptVictims:
             begin, evicting = costs.begin[some], rows[some]
             self._first[evicting] = costs.priority[begin]
             self._sums[evicting] = np.add.reduceat(costs.priority + PRIORITY_OFFSET, begin)
+
+    def put_row(self, tried: TriedRow) -> None:
+        """Keep what was found on one row."""
+        row = tried.row
+        self._known[row] = True
+        self._codes[row], self._has_lower[row] = tried.code, tried.has_lower
+        self._candidate[row] = tried.is_candidate
+        self._source[row], self._position[row] = len(self._sources), 0
+        self._sources.append(tried)
+        if not tried.is_candidate:
+            return
+        victims = tried.listed()
+        self._counts[row], self._violations[row] = len(victims), tried.violations
+        if victims:
+            priorities = [pod.priority for pod in victims]
+            highest = max(priorities)
+            self._first[row] = priorities[0]
+            self._sums[row] = sum(priorities) + PRIORITY_OFFSET * len(priorities)
+            self._earliest[row] = min(p.started for p in victims if p.priority == highest)
 
     def candidates_among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The candidates among known rows, and how many budgets each violates."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Victims
     from podium.engine.framework.post_filter import FailedSearch
     from podium.engine.preemption.criteria import Criterion
-    from podium.engine.preemption.victim_search import VictimPolicy
+    from podium.engine.preemption.victim_policy import VictimPolicy
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 

@@ -19,10 +19,10 @@ from podium.engine.preemption.criteria import (
     LOWEST_PRIORITY_SUM,
 )
 from podium.engine.preemption.node_choice import choose_node
-from podium.engine.preemption.victim_order import by_priority
+from podium.engine.preemption.victim_order import by_priority, sorted_by_priority
+from podium.engine.preemption.victim_policy import VictimPolicy
 from podium.engine.preemption.victim_search import (
     EvictingPostFilter,
-    VictimPolicy,
     find_candidates,
     victims_of,
 )
@@ -58,6 +58,7 @@ def covered_by_exhausted_budgets(
 
 POLICY = VictimPolicy(
     order=by_priority,
+    sorted_pods=sorted_by_priority,
     protected=covered_by_exhausted_budgets,
     nominees_count_for_affinity=False,
     accepts_no_victims=True,

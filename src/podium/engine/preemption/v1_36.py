@@ -30,13 +30,9 @@ from podium.engine.preemption.v1_36_arguments import (
     DEFAULT_PREEMPTION_ARGUMENTS,
     DefaultPreemptionArgs,
 )
-from podium.engine.preemption.victim_order import by_importance
-from podium.engine.preemption.victim_search import (
-    EvictingPostFilter,
-    VictimPolicy,
-    find_candidates,
-    victims_of,
-)
+from podium.engine.preemption.victim_order import by_importance, sorted_by_importance
+from podium.engine.preemption.victim_policy import VictimPolicy
+from podium.engine.preemption.victim_search import EvictingPostFilter, find_candidates, victims_of
 from podium.engine.rules.v1_36_wakeups import never
 from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
@@ -97,6 +93,7 @@ def victims_with_start(pods: Sequence[Resident], violations: int) -> Victims:
 
 POLICY = VictimPolicy(
     order=by_importance,
+    sorted_pods=sorted_by_importance,
     protected=overdrawing,
     nominees_count_for_affinity=True,
     accepts_no_victims=False,

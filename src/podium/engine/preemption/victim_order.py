@@ -7,6 +7,7 @@ their pattern, which is worked out once for all rows with the same pattern.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +22,17 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Resident
 
 
+_PRIORITY = attrgetter("priority")
+
+
 def by_priority(pods: PodArrays) -> np.ndarray:
     """Indices of the pods, row after row, the highest priority first; equals keep their order."""
     return np.lexsort((-pods.priority, pods.position))
+
+
+def sorted_by_priority(pods: Iterable[Resident]) -> list[Resident]:
+    """The pods of one row, the highest priority first; equals keep their order."""
+    return sorted(pods, key=_PRIORITY, reverse=True)
 
 
 def by_importance(pods: PodArrays) -> np.ndarray:

@@ -3,59 +3,41 @@
 On every row all pods of lower priority are removed. If the pod fits then, they are put back one by
 one, those protected by disruption budgets first and the most important first; a pod with which the
 incoming pod does not fit any more is removed again and is a victim. What differs between the
-generations is a `VictimPolicy`.
+generations is a `VictimPolicy`. Rows are tried in batches here; those that cannot be, and a few
+rows where most victims are kept, one by one in `row_search`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate, chain, compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.engine.framework.decision import Victims
-from podium.engine.preemption.batch_filter import BatchTrial, RowTrial, batch_rows
+from podium.engine.preemption.batch_filter import BatchTrial, batch_rows
 from podium.engine.preemption.criteria import TabledCandidates, VictimTable
 from podium.engine.preemption.kept_victims import KeptCandidates, KeptVictims, kept_for
+from podium.engine.preemption.row_search import Reprieve, TriedRow
 from podium.engine.preemption.victim_order import sorted_by_importance
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.engine.state.pod_class import NOT_STARTED
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from podium.engine.framework.post_filter import FailedSearch
-    from podium.engine.preemption.batch_filter import Trial
+    from podium.engine.preemption.victim_policy import VictimPolicy
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
-    from podium.objects.kinds.workloads import PodDisruptionBudget
 
 
 #: So many rows more than twice the missing candidates are tried in the second portion.
 MIN_SECOND_PORTION = 64
 #: Where victims are kept, portions after the first end at a multiple of so many rows.
 KEPT_STEP = 256
-
-
-@dataclass(frozen=True, slots=True)
-class VictimPolicy:
-    """How a generation searches for victims."""
-
-    #: Indices of the pods, row after row, the most important pod of each row first.
-    order: Callable[[PodArrays], np.ndarray]
-    #: Which pods, given in that order, disruption budgets protect.
-    protected: Callable[[PodArrays, Iterable[PodDisruptionBudget]], np.ndarray]
-    #: Whether the pods nominated to a node count for the affinity of others.
-    nominees_count_for_affinity: bool
-    #: Whether a node that no pod must leave is a candidate.
-    accepts_no_victims: bool
-    #: Whether victims are listed by importance; otherwise in the order in which they were put back.
-    lists_by_importance: bool
-    #: Makes the `Victims` of a node from pods in listed order and the number of violated budgets.
-    victims: Callable[[Sequence[Resident], int], Victims]
 
 
 class EvictingPostFilter:
@@ -227,7 +209,13 @@ def _find_with_kept(
         portions += 1
         end = min(end, len(rows))
         unknown = kept.unknown(rows[begin:end])
-        if len(unknown):
+        if 0 < len(unknown) < failed.min_batch_rows:
+            for row in unknown.tolist():
+                alone = TriedRow(failed, row, policy)
+                if alone.error is not None:
+                    return None
+                kept.put_row(alone)
+        elif len(unknown):
             batch = batch_rows(
                 failed.pod,
                 failed.view,
@@ -268,18 +256,20 @@ def _try_rows(
         pods, protected = pods.only(order), protected[order]
     tried = TriedRows(rows, pods, protected, policy)
     worth_trying = tried.has_lower | policy.accepts_no_victims
-    for form, flags in ((BatchTrial, batch), (RowTrial, ~batch)):
-        positions = np.flatnonzero(worth_trying & flags)
-        if len(positions):
-            trial = form(
-                pod,
-                view,
-                failed.rules,
-                rows,
-                pods,
-                nominees_count_for_affinity=policy.nominees_count_for_affinity,
-            )
-            _reprieve(trial, tried, positions)
+    positions = np.flatnonzero(worth_trying & batch)
+    if len(positions):
+        trial = BatchTrial(
+            pod,
+            view,
+            failed.rules,
+            rows,
+            pods,
+            nominees_count_for_affinity=policy.nominees_count_for_affinity,
+        )
+        _reprieve(trial, tried, positions)
+    positions = np.flatnonzero(worth_trying & ~batch)
+    if len(positions):
+        _reprieve_one_by_one(failed, tried, positions, policy)
     is_candidate = worth_trying & (tried.codes == FITS)
     if not policy.accepts_no_victims:
         victims = np.bincount(pods.position[tried.victim], minlength=len(rows))
@@ -288,7 +278,7 @@ def _try_rows(
     return tried
 
 
-def _reprieve(trial: Trial, tried: TriedRows, positions: np.ndarray) -> None:
+def _reprieve(trial: BatchTrial, tried: TriedRows, positions: np.ndarray) -> None:
     """Find the victims on rows of a trial, from which all pods of lower priority are removed.
 
     Where the incoming pod fits, they are put back in their order, one on each row at a time. A pod
@@ -311,3 +301,18 @@ def _reprieve(trial: Trial, tried: TriedRows, positions: np.ndarray) -> None:
         victims = pods[~trial.fits(position[pods])]
         trial.remove(victims)
         tried.victim[victims] = True
+
+
+def _reprieve_one_by_one(
+    failed: FailedSearch, tried: TriedRows, positions: np.ndarray, policy: VictimPolicy
+) -> None:
+    """Find the victims on rows that are not tried in a batch."""
+    begins = np.searchsorted(tried.pods.position, positions).tolist()
+    ends = np.searchsorted(tried.pods.position, positions, side="right").tolist()
+    rows = tried.rows[positions].tolist()
+    for position, row, begin, end in zip(positions.tolist(), rows, begins, ends, strict=True):
+        found = Reprieve(failed, row, tried.pods.pods[begin:end], policy)
+        tried.codes[position] = found.code
+        if found.error is not None:
+            tried.errors[position] = found.error
+        tried.victim[begin:end] = found.victim
