@@ -65,9 +65,8 @@ class VictimTable(VictimCosts):
         self._earliest = earliest
 
     @classmethod
-    def of(cls, candidates: Mapping[str, Victims]) -> VictimTable:
+    def of(cls, listed: Sequence[Victims]) -> VictimTable:
         """The table of victims that were listed one by one."""
-        listed = list(candidates.values())
         return cls(
             np.array([len(victims.pods) for victims in listed], np.int64),
             np.array([victims.violations for victims in listed], np.int64),
@@ -98,22 +97,66 @@ class VictimTable(VictimCosts):
 class TabledCandidates(Mapping[str, Victims]):
     """Candidates whose victims are in a table and are listed only when they are looked up."""
 
-    #: The nodes, in node order.
-    _names: Sequence[str]
+    def __init__(self, names: np.ndarray) -> None:
+        """The *names* of the nodes, in node order."""
+        self._listed = names
+        #: The places of nodes that were chosen: their victims are looked up next.
+        self._chosen: dict[str, int] = {}
+        #: The victims that were looked up.
+        self._victims: dict[str, Victims] = {}
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._listed)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
+
+    def __getitem__(self, name: str) -> Victims:
+        found = self._victims.get(name)
+        if found is None:
+            place = self._chosen.get(name)
+            place = self._index[name] if place is None else place
+            found = self._victims[name] = self._victims_at(place)
+        return found
+
+    @cached_property
+    def _names(self) -> list[str]:
+        found: list[str] = self._listed.tolist()
+        return found
 
     @cached_property
     def _index(self) -> dict[str, int]:
         return dict(zip(self._names, range(len(self._names)), strict=True))
 
+    def names_at(self, places: np.ndarray) -> tuple[str, ...]:
+        """The nodes at these places, the chosen one first."""
+        names = tuple(self._listed[places].tolist())
+        self._chosen[names[0]] = places.item(0)
+        return names
+
     @abstractmethod
     def table(self) -> VictimCosts:
         """The costs of all candidates."""
+
+    @abstractmethod
+    def _victims_at(self, place: int) -> Victims:
+        """The victims of the candidate at a place."""
+
+
+class ListedCandidates(TabledCandidates):
+    """Candidates whose victims were listed one by one."""
+
+    def __init__(self, candidates: Mapping[str, Victims]) -> None:
+        super().__init__(np.array(list(candidates), np.object_))
+        self._candidates = list(candidates.values())
+
+    @override
+    def table(self) -> VictimTable:
+        return VictimTable.of(self._candidates)
+
+    @override
+    def _victims_at(self, place: int) -> Victims:
+        return self._candidates[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,25 +197,26 @@ def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> 
     """
     if not candidates:
         return Choice()
-    names = list(candidates)
-    table: VictimCosts
-    if isinstance(candidates, TabledCandidates):
-        table = candidates.table()
-    else:
-        table = VictimTable.of(candidates)
+    if not isinstance(candidates, TabledCandidates):
+        candidates = ListedCandidates(candidates)
+    table = candidates.table()
     if not table.counts.all():
-        return _first(names, np.flatnonzero(table.counts == 0), NO_VICTIMS, NO_VICTIMS)
-    left, decisive = np.arange(len(names)), ONLY_CANDIDATE
+        return _first(candidates, np.flatnonzero(table.counts == 0), NO_VICTIMS, NO_VICTIMS)
+    left, decisive = np.arange(len(candidates)), ONLY_CANDIDATE
     for criterion in criteria:
         if len(left) == 1:
             break
-        costs = criterion.costs(table)[left]
-        left, decisive = left[costs == costs.min()], criterion.name
-    return _first(names, left, decisive, FIRST_IN_NODE_ORDER)
+        costs, decisive = criterion.costs(table), criterion.name
+        if len(left) < len(costs):
+            costs = costs[left]
+        lowest = costs == costs.min()
+        if not lowest.all():
+            left = left[lowest]
+    return _first(candidates, left, decisive, FIRST_IN_NODE_ORDER)
 
 
-def _first(names: Sequence[str], left: np.ndarray, alone: str, among_equals: str) -> Choice:
-    equals = tuple(map(names.__getitem__, left.tolist()))
+def _first(candidates: TabledCandidates, left: np.ndarray, alone: str, among_equals: str) -> Choice:
+    equals = candidates.names_at(left)
     if len(equals) == 1:
         return Choice(equals[0], (), alone)
     return Choice(equals[0], equals, among_equals)

@@ -31,8 +31,6 @@ BYTES_PER_ROW = 64
 BUDGET_BYTES = 1 << 26
 #: After so many searches with some row tried again, all rows are.
 MOST_SOURCES = 4096
-#: So many candidates are looked up by name before a table of all is made.
-FEW_LOOKUPS = 4
 LEDGER = "kept victims"
 
 
@@ -90,40 +88,29 @@ class KeptCandidates(TabledCandidates):
 
     def __init__(
         self,
-        names: tuple[str, ...],
+        names: np.ndarray,
         costs: KeptCosts,
         sources: Sequence[Source],
         places: tuple[np.ndarray, np.ndarray],
         tried: Sequence[RowVerdicts],
     ) -> None:
-        self._names = names
+        super().__init__(names)
         self._costs = costs
         #: Searches, and which of them and where in it has the victims of each candidate.
         self._sources = sources
         self._places = places
-        self._scans_left = FEW_LOOKUPS
         #: All rows that were looked at, in node order; filled in where none is a candidate.
         self.tried = tried
 
-    def _index_of(self, name: str) -> int:
-        """The place of a candidate; after a few of them were looked up, all are in a table."""
-        if not self._scans_left:
-            return self._index[name]
-        self._scans_left -= 1
-        try:
-            return self._names.index(name)
-        except ValueError:
-            raise KeyError(name) from None
-
-    def __getitem__(self, name: str) -> Victims:
-        index = self._index_of(name)
-        source, position = self._places
-        found: Source = self._sources[source.item(index)]
-        return found.victims_at(position.item(index))
-
+    @override
     def table(self) -> VictimCosts:
-        """The costs of all candidates."""
         return self._costs
+
+    @override
+    def _victims_at(self, place: int) -> Victims:
+        source, position = self._places
+        found: Source = self._sources[source.item(place)]
+        return found.victims_at(position.item(place))
 
 
 class KeptVictims:
@@ -228,7 +215,7 @@ class KeptVictims:
             codes, has_lower = self._codes[tried], self._has_lower[tried]
             verdicts.append(RowVerdicts(tried, has_lower, codes, {}, np.zeros(0, np.int64)))
         places = self._source[rows], self._position[rows]
-        names = self._view.nodes.names_of(rows)
+        names = self._view.nodes.name_array()[rows]
         return KeptCandidates(names, costs, self._sources, places, verdicts)
 
 

@@ -10,10 +10,11 @@ rows where most victims are kept, one by one in `row_search`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate, chain, compress, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from podium.engine.framework.decision import Victims
 from podium.engine.preemption.batch_filter import BatchTrial, batch_rows
@@ -118,20 +119,20 @@ class Candidates(TabledCandidates):
     def __init__(self, view: View, tried: Sequence[TriedRows]) -> None:
         #: All rows that were tried, in node order.
         self.tried = tried
-        names = (view.nodes.names_of(each.rows[each.candidates]) for each in tried)
-        self._names = list(chain.from_iterable(names))
+        rows = [each.rows[each.candidates] for each in tried]
+        super().__init__(view.nodes.name_array()[np.concatenate(rows) if rows else []])
         #: How many candidates there are up to and including each of the tried portions.
         self._ends = list(accumulate(len(each.candidates) for each in tried))
 
-    def __getitem__(self, name: str) -> Victims:
-        index = self._index[name]
-        portion = bisect_right(self._ends, index)
+    @override
+    def _victims_at(self, place: int) -> Victims:
+        portion = bisect_right(self._ends, place)
         tried = self.tried[portion]
         # The difference is negative: it counts from the end of the portion.
-        return tried.victims_at(int(tried.candidates[index - self._ends[portion]]))
+        return tried.victims_at(int(tried.candidates[place - self._ends[portion]]))
 
+    @override
     def table(self) -> VictimTable:
-        """The victims of all candidates."""
         listed = [(each.pods, each.listed()) for each in self.tried]
 
         def earliest(table: VictimTable) -> np.ndarray:
@@ -178,14 +179,13 @@ def find_candidates(
             end = len(rows) if len(tried) > 1 else begin + 2 * (wanted - found) + MIN_SECOND_PORTION
         portion = _try_rows(failed, rows[begin:end], batch[begin:end], policy)
         tried.append(portion)
-        count = found + np.arange(1, len(portion.candidates) + 1)
-        without_violations = harmless | np.logical_or.accumulate(portion.violations() == 0)
-        enough = (count >= wanted) & without_violations
-        if enough.any():
-            portion.candidates = portion.candidates[: int(np.argmax(enough)) + 1]
+        violations = portion.violations()
+        last = _last_needed(violations, wanted - found, harmless=harmless)
+        if last is not None:
+            portion.candidates = portion.candidates[: last + 1]
             break
         begin, found = end, found + len(portion.candidates)
-        harmless = harmless or bool(without_violations.any())
+        harmless = harmless or not violations.all()
     return Candidates(failed.view, tried)
 
 
@@ -229,17 +229,32 @@ def _find_with_kept(
             kept.put(tried, Candidates(failed.view, (tried,)).table)
         candidates, violations = kept.candidates_among(rows[begin:end])
         begin = end
-        enough = (count + np.arange(1, len(candidates) + 1) >= wanted) & (
-            harmless | np.logical_or.accumulate(violations == 0)
-        )
-        if enough.any():
-            found.append(candidates[: int(np.argmax(enough)) + 1])
+        last = _last_needed(violations, wanted - count, harmless=harmless)
+        if last is not None:
+            found.append(candidates[: last + 1])
             break
         found.append(candidates)
         count += len(candidates)
         harmless = harmless or not violations.all()
     chosen = np.concatenate(found) if found else rows[:0]
     return kept.listed(rows[:begin], chosen)
+
+
+def _last_needed(violations: np.ndarray, missing: int, *, harmless: bool) -> int | None:
+    """The place of the candidate with which there are enough; None if there are not yet.
+
+    So many are missing, and one of all candidates must not violate a budget. *harmless*: there is
+    such a one already.
+    """
+    last = max(missing, 1) - 1
+    if last >= len(violations):
+        return None
+    if not harmless:
+        first = int(np.argmin(violations != 0))
+        if violations[first]:
+            return None
+        last = max(last, first)
+    return last
 
 
 def _try_rows(
