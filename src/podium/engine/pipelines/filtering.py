@@ -152,12 +152,15 @@ def run_filters_with_nominated(
     is in `trial.errors`. `nominees_count_for_affinity`: a nominated pod counts for everything, also
     for the affinity of other pods.
     """
-    nominated = trial.view.pods.nominated.get(trial.name)
-    if nominated:
+    others = [
+        each
+        for each in trial.view.pods.nominated.get(trial.name, ())
+        if each.priority >= pod.priority and each.uid != pod.uid
+    ]
+    if others:
         crowded = trial.copy()
-        for other in nominated:
-            if other.priority >= pod.priority and other.uid != pod.uid:
-                crowded.add(other, nominated=not nominees_count_for_affinity)
+        for other in others:
+            crowded.add(other, nominated=not nominees_count_for_affinity)
         code, _ = run_filters_on_row(pod, crowded, rules, check_all=check_all)
         trial.errors.update(crowded.errors)
         if code != FITS:
