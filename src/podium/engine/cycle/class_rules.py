@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FormRules:
     """The rules of one profile that are concerned with pods of one form."""
 
-    __slots__ = ("_fault", "filters", "refusing", "reserving")
+    __slots__ = ("_fault", "filters", "pre_filters", "refusing", "reserving", "seen_by")
 
     def __init__(self, cls: PodClass, profile: Profile) -> None:
         self._fault: str | None = None
@@ -36,6 +36,15 @@ class FormRules:
             )
             if scope is not Scope.NONE
         ]
+
+        names = {each.rule.name for each in self.filters}
+        #: The rules of the PreFilter stage: whether each may refuse such pods or name nodes for
+        #: them, and whether its filter can reject them.
+        self.pre_filters: list[tuple[FilterRule, bool, bool]] = [
+            (rule, rule in self.refusing, rule.name in names) for rule in profile.pre_filters
+        ]
+        #: The names of these rules.
+        self.seen_by = frozenset(rule.name for rule in profile.pre_filters)
 
     def scoring_fault(self, pod: Incoming, view: View, profile: Profile) -> str:
         """Why such pods cannot be scored, whatever the rows; asked once."""

@@ -77,7 +77,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 refused=decision.refused,
                 rows=attempt.order[: len(decision.codes)],
                 codes=decision.codes,
-                prepared=frozenset(pre_filter.asked),
+                prepared=pre_filter.asked,
                 extenders=profile.extenders,
                 min_batch_rows=profile.tuning.min_batch_rows,
                 may_keep=attempt.answers is not None and not attempt.recording,

@@ -25,6 +25,7 @@ class PreFilter:
     """
 
     _done = False
+    _asked: frozenset[str]
     refused: Refused | None = None
     #: The only nodes in question; None when all are.
     only: frozenset[str] | None = None
@@ -56,8 +57,8 @@ class PreFilter:
         return self._rules.filters
 
     @property
-    def asked(self) -> set[str]:
-        """Names of the plugins that were asked before the stage ended."""
+    def asked(self) -> frozenset[str]:
+        """Names of the plugins that saw the pod before the stage ended."""
         self._run()
         return self._asked
 
@@ -70,24 +71,26 @@ class PreFilter:
         return [each for each in rules if each.rule.name not in self._skipped]
 
     def _run(self) -> None:
-        """Ask each plugin in order, until one refuses the pod."""
+        """Ask the plugins in order, until one refuses the pod.
+
+        Whether a plugin skips the attempt matters only where its filter can reject such pods.
+        """
         if self._done:
             return
         self._done = True
         self.naming, self.only = [], None
-        self._asked: set[str] = set()
+        self._asked = self._rules.seen_by
         self._skipped: set[str] = set()
-        for rule in self._profile.pre_filters:
-            answer = self._ask(rule)
-            self._asked.add(rule.name)
-            if isinstance(answer, Refused):
-                self.refused = answer
+        for place, (rule, may_refuse, filters) in enumerate(self._rules.pre_filters):
+            answer = self._ask(rule) if may_refuse else None
+            if answer is not None:
+                if self._names_nodes(rule, answer):
+                    continue
+                self.refused = answer if isinstance(answer, Refused) else _no_node_left(self.naming)
+                seen = self._rules.pre_filters[: place + 1]
+                self._asked = frozenset(each.name for each, _, _ in seen)
                 return
-            if isinstance(answer, OnlyNodes):
-                if not self._names_nodes(rule, answer):
-                    self.refused = _no_node_left(self.naming)
-                    return
-            elif rule.activity(self._pod, self._view) is Activity.SKIPPED:
+            if filters and rule.activity(self._pod, self._view) is Activity.SKIPPED:
                 self._skipped.add(rule.name)
 
     def _ask(self, rule: FilterRule) -> Refused | OnlyNodes | None:

@@ -162,6 +162,10 @@ def potential_rows(view: View, attempt: Attempt, decision: Decision) -> np.ndarr
     """Rows where evicting pods could help: all that were not rejected for good."""
     if decision.refused is not None:
         return np.zeros(0, np.int64)
+    if not decision.extender_hopeless:
+        given = map(view.verdicts.__getitem__, decision.histogram)
+        if all(verdict.curable for verdict in given):
+            return view.nodes.order
     curable = np.array([verdict.curable for verdict in view.verdicts], np.bool_)
     hopeless = np.zeros(view.nodes.capacity, np.bool_)
     seen = attempt.order[: len(decision.codes)]
