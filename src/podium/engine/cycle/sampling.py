@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.engine.pipelines.filtering import Fit
     from podium.engine.state.view import View
+
+NO_PLACES = np.zeros(0, np.int64)
 
 
 def wanted_nodes(nodes: int, percentage: int, *, adaptive: bool = False) -> int:
@@ -49,7 +52,11 @@ def sample(
     looked at is noted in the decision.
     """
     order, codes = attempt.order, fit.codes
-    fits = np.flatnonzero(codes == FITS)
+    names_once = view.nodes.names_once(order)
+    counted = fit.rejections if names_once else None
+    fits = NO_PLACES
+    if counted is None or counted.total() < len(order):
+        fits = (codes == FITS).nonzero()[0]
     nodes = len(view.nodes.order) if only is None else len(only & view.nodes.row_of.keys())
     want = wanted_by(attempt.profile, nodes)
     seen = len(order)
@@ -79,11 +86,22 @@ def sample(
         raise AttemptError(text, plugin=plugin, nodes=named)
     decision.feasible_count = len(fits)
     decision.codes = codes[:seen]
-    counted = decision.codes
-    if not view.nodes.names_once(order):
-        counted = counted[np.unique(order[:seen], return_index=True)[1]]
     if len(fits) < seen:
-        decision.histogram = histogram(counted)
+        decision.histogram = _rejections(
+            order[:seen],
+            decision.codes,
+            counted if seen == len(order) else None,
+            names_once=names_once,
+        )
     if attempt.recording:
         decision.examined = [view.nodes.names[row] for row in order[:seen].tolist()]
     return order if len(fits) == len(order) else order[fits]
+
+
+def _rejections(
+    rows: np.ndarray, codes: np.ndarray, counted: Counter[int] | None, *, names_once: bool
+) -> Counter[int]:
+    """How many of the rows were rejected with which verdict, each row once, in order of codes."""
+    if counted is not None:
+        return Counter(dict(sorted(counted.items())))
+    return histogram(codes if names_once else codes[np.unique(rows, return_index=True)[1]])

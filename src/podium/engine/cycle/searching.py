@@ -114,6 +114,7 @@ def _filtered(
         rules = active(pod, view, pre_filter.filters)
         fit = run_filters(pod, ManyRows(view, order), rules, check_all=profile.always_check_all)
     if view.pods.nominated:
+        fit.rejections = None
         respect_nominations(
             pod,
             view,

@@ -426,6 +426,8 @@ class ClassAnswers:
         """The verdicts in the given order, with the cluster-wide rules evaluated now."""
         codes, positions = self.rows.verdicts(order)
         errors: dict[int, str] = {}
+        if not self._evaluated and len(order) == len(self.view.nodes.order):
+            return Fit(codes, positions, errors, self.rows.rejections())
         for each in self._evaluated:
             alive = np.flatnonzero(positions > each.position)
             fit = run_filters(pod, ManyRows(self.view, order[alive]), [each])

@@ -34,10 +34,18 @@ LAST = 1 << 14
 class Fit:
     """The verdict of each row, which rule gave it, and the errors reported on rows."""
 
-    __slots__ = ("codes", "errors", "positions")
+    __slots__ = ("codes", "errors", "positions", "rejections")
 
-    def __init__(self, codes: np.ndarray, positions: np.ndarray, errors: dict[int, str]) -> None:
+    def __init__(
+        self,
+        codes: np.ndarray,
+        positions: np.ndarray,
+        errors: dict[int, str],
+        rejections: Counter[int] | None = None,
+    ) -> None:
         self.codes = codes
+        #: How many nodes were rejected with which verdict, where that was counted already.
+        self.rejections = rejections
         #: The position of the first rule that rejected the row, or `LAST`.
         self.positions = positions
         #: Position among the rows -> text.

@@ -97,16 +97,16 @@ class VictimTable(VictimCosts):
 class TabledCandidates(Mapping[str, Victims]):
     """Candidates whose victims are in a table and are listed only when they are looked up."""
 
-    def __init__(self, names: np.ndarray) -> None:
-        """The *names* of the nodes, in node order."""
-        self._listed = names
+    def __init__(self, names: np.ndarray, rows: np.ndarray) -> None:
+        """The *rows* of the nodes, in node order, and the *names* of all rows."""
+        self._all_names, self._rows = names, rows
         #: The places of nodes that were chosen: their victims are looked up next.
         self._chosen: dict[str, int] = {}
         #: The victims that were looked up.
         self._victims: dict[str, Victims] = {}
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -121,7 +121,7 @@ class TabledCandidates(Mapping[str, Victims]):
 
     @cached_property
     def _names(self) -> list[str]:
-        found: list[str] = self._listed.tolist()
+        found: list[str] = self._all_names.take(self._rows).tolist()
         return found
 
     @cached_property
@@ -130,7 +130,7 @@ class TabledCandidates(Mapping[str, Victims]):
 
     def names_at(self, places: np.ndarray) -> tuple[str, ...]:
         """The nodes at these places, the chosen one first."""
-        names = tuple(self._listed[places].tolist())
+        names = tuple(self._all_names.take(self._rows.take(places)).tolist())
         self._chosen[names[0]] = places.item(0)
         return names
 
@@ -147,7 +147,7 @@ class ListedCandidates(TabledCandidates):
     """Candidates whose victims were listed one by one."""
 
     def __init__(self, candidates: Mapping[str, Victims]) -> None:
-        super().__init__(np.array(list(candidates), np.object_))
+        super().__init__(np.array(list(candidates), np.object_), np.arange(len(candidates)))
         self._candidates = list(candidates.values())
 
     @override

@@ -89,12 +89,14 @@ class KeptCandidates(TabledCandidates):
     def __init__(
         self,
         names: np.ndarray,
+        rows: np.ndarray,
         costs: KeptCosts,
         sources: Sequence[Source],
         places: tuple[np.ndarray, np.ndarray],
+        *,
         tried: Sequence[RowVerdicts],
     ) -> None:
-        super().__init__(names)
+        super().__init__(names, rows)
         self._costs = costs
         #: Searches, and which of them and where in it has the victims of each candidate.
         self._sources = sources
@@ -151,7 +153,7 @@ class KeptVictims:
 
     def unknown(self, rows: np.ndarray) -> np.ndarray:
         """Those of the rows that have to be tried."""
-        found: np.ndarray = rows[~self._known[rows]]
+        found: np.ndarray = rows[~self._known.take(rows)]
         return found
 
     def put(self, tried: Tried, table: Callable[[], VictimTable]) -> None:
@@ -198,25 +200,25 @@ class KeptVictims:
 
     def candidates_among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The candidates among known rows, and how many budgets each violates."""
-        found: np.ndarray = rows[self._candidate[rows]]
-        return found, self._violations[found]
+        found: np.ndarray = rows[self._candidate.take(rows)]
+        return found, self._violations.take(found)
 
     def listed(self, tried: np.ndarray, rows: np.ndarray) -> KeptCandidates:
         """The candidates on some of the rows that were tried."""
         costs = KeptCosts(
-            self._counts[rows],
-            self._violations[rows],
-            self._first[rows],
-            self._sums[rows],
-            self._earliest[rows],
+            self._counts.take(rows),
+            self._violations.take(rows),
+            self._first.take(rows),
+            self._sums.take(rows),
+            self._earliest.take(rows),
         )
         verdicts = []
         if not len(rows):
             codes, has_lower = self._codes[tried], self._has_lower[tried]
             verdicts.append(RowVerdicts(tried, has_lower, codes, {}, np.zeros(0, np.int64)))
-        places = self._source[rows], self._position[rows]
-        names = self._view.nodes.name_array()[rows]
-        return KeptCandidates(names, costs, self._sources, places, verdicts)
+        places = self._source.take(rows), self._position.take(rows)
+        names = self._view.nodes.name_array()
+        return KeptCandidates(names, rows, costs, self._sources, places, tried=verdicts)
 
 
 def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:

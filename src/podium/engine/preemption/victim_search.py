@@ -120,7 +120,8 @@ class Candidates(TabledCandidates):
         #: All rows that were tried, in node order.
         self.tried = tried
         rows = [each.rows[each.candidates] for each in tried]
-        super().__init__(view.nodes.name_array()[np.concatenate(rows) if rows else []])
+        found = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        super().__init__(view.nodes.name_array(), found)
         #: How many candidates there are up to and including each of the tried portions.
         self._ends = list(accumulate(len(each.candidates) for each in tried))
 

@@ -177,16 +177,20 @@ class NodeColumns:
         if len(rows) < MANY_NAMES:
             return tuple(map(self.names.__getitem__, rows.tolist()))
         known = self._named.get(len(rows))
-        if known is not None and (known[0] == rows).all():
+        if known is not None and (known[0] is rows or (known[0] == rows).all()):
             return known[1]
         names = tuple(self.name_array()[rows].tolist())
         if len(self._named) >= MOST_NAMED:
             self._named.clear()
-        self._named[len(rows)] = rows.copy(), names
+        # An order that was handed out never changes; other rows may.
+        self._named[len(rows)] = rows if rows is self.order else rows.copy(), names
         return names
 
     def name_array(self) -> np.ndarray:
-        """The names of all rows as an array of objects, which picks those of many rows faster."""
+        """The names of all rows as an array of objects, which picks those of many rows faster.
+
+        The array never changes: after a change of a name there is another one.
+        """
         found = self._name_array
         if found is None or len(found) != len(self.names):
             found = self._name_array = np.array(self.names, np.object_)
