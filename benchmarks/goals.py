@@ -6,11 +6,12 @@ PODIUM_SCHEDULER_PERF=…/test/integration/scheduler_perf python benchmarks/goal
 REV is an older commit, measured in turns with this tree as in `compare.py`; each figure is the
 least CPU time of all rounds. Goals are in decisions a second on a machine where
 SchedulingBasic/5000Nodes of REV does 16,000: they are scaled by what it does here. Upstream's own
-workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes; `--limit`
-also compares all workloads of `make bench` with the limit of 0.95; `--large` also measures the
-first decision in a very large cluster. Memory is the peak of the process. What was measured becomes
-the section "Goals" of RESULTS.md. `--quick` takes small numbers everywhere, to see that all of it
-works, and writes nothing.
+workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes: of each
+template in the same proportion, and for preemption as full as before. `--limit` also compares all
+workloads of `make bench` with the limit of 0.95; `--large` also measures the first decision in a
+very large cluster. Memory is the peak of the process. What was measured becomes the section "Goals"
+of RESULTS.md. `--quick` takes small numbers everywhere, to see that all of it works, and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Line:
     pods: int | None = None
     #: Whether the goal is a multiple of the figure before.
     times: bool = False
+    #: How many pods per node are placed before, where a larger cluster must be as full.
+    filled: int | None = None
     before: list[float] = field(default_factory=list)
     after: list[float] = field(default_factory=list)
     grown: float | None = None
@@ -66,7 +69,7 @@ LINES = (
     Line("SchedulingWithNodeInclusionPolicy/5000Nodes", 8_000, "topology_spreading"),
     Line("SchedulingOwnClass/5000Nodes", 5_000),
     Line("SchedulingOwnAntiAffinity/5000Nodes", 4_000),
-    Line("Preemption/5000Nodes", 1_000, pods=200),
+    Line("Preemption/5000Nodes", 1_000, pods=200, filled=4),
 )
 
 
@@ -84,7 +87,11 @@ def arguments_of(
         return [*given, *(SMALL[-2:] if line.file else SMALL)]
     if line.pods is not None:
         given += ["--pods", str(line.pods)]
-    return given if nodes is None else [*given, "--nodes", str(nodes)]
+    if nodes is None:
+        return given
+    if line.filled is not None:
+        given += ["--existing", str(nodes * line.filled)]
+    return [*given, "--nodes", str(nodes)]
 
 
 def figures(tree: Path, given: Sequence[str]) -> tuple[float, float] | None:

@@ -56,6 +56,26 @@ def test_other_numbers_leave_one_size_of_each_case() -> None:
     assert found.params == {"initNodes": 7, "initPods": 500, "measurePods": 3}
 
 
+def test_nodes_of_several_templates_keep_their_proportions(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        """
+- name: Mixed
+  workloadTemplate:
+  - {opcode: createNodes, countParam: $normalNodes}
+  - {opcode: createNodes, countParam: $taintNodes}
+  - {opcode: createPods, countParam: $measurePods, collectMetrics: true}
+  workloads:
+  - {name: 50Nodes, params: {taintNodes: 10, normalNodes: 40, measurePods: 5}}
+"""
+    )
+
+    [found] = select_workloads(read_workloads(path), ["Mixed"], SizeOverrides(nodes=501))
+
+    assert found.name == "Mixed/501Nodes"
+    assert found.params == {"taintNodes": 101, "normalNodes": 400, "measurePods": 5}
+
+
 def test_a_number_that_no_workload_has_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("- {name: X, workloadTemplate: [], workloads: [{name: One}]}")

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from podium.bench.definitions import Workload, read_workloads
+from podium.bench.definitions import CreateNodes, Workload, read_workloads
 from podium.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BUILT_IN = Path(__file__).parent / "workloads" / "workloads.yaml"
+#: The parameter with the number of nodes, in workloads that create them from one template.
+NODES = "initNodes"
 #: Without names, the workloads with this label are selected, if there are any.
 SHORT = "short"
 
@@ -30,7 +32,7 @@ class SizeOverrides:
 
     def params(self) -> dict[str, int]:
         """The given numbers by the names of the parameters of workloads."""
-        known = {"initNodes": self.nodes, "initPods": self.existing, "measurePods": self.pods}
+        known = {NODES: self.nodes, "initPods": self.existing, "measurePods": self.pods}
         return {name: value for name, value in known.items() if value is not None}
 
 
@@ -67,16 +69,39 @@ def _is_named(workload: Workload, names: Sequence[str]) -> bool:
 
 def _resized(found: Sequence[Workload], changes: dict[str, int]) -> list[Workload]:
     for name in changes:
-        if not any(name in workload.params for workload in found):
+        known = any(name in workload.params for workload in found)
+        if not known and not (name == NODES and any(_shares(each, changes) for each in found)):
             raise InputError(f"none of these workloads has a parameter {name}")
     first = {workload.case: workload for workload in reversed(found)}
+    resized = [workload.with_params(changes | _shares(workload, changes)) for workload in found]
     return [
-        replace(workload.with_params(changes), size=_size(workload.with_params(changes)))
-        for workload in found
-        if first[workload.case] is workload
+        replace(after, size=_size(after))
+        for before, after in zip(found, resized, strict=True)
+        if first[before.case] is before
     ]
 
 
+def _counted_nodes(workload: Workload) -> dict[str, int]:
+    """The parameters that say how many nodes are created from each of several templates."""
+    ops = (op for op in workload.ops if isinstance(op, CreateNodes) and op.count_param)
+    names = [op.count_param.removeprefix("$") for op in ops]
+    return {name: int(workload.params[name]) for name in names if name in workload.params}
+
+
+def _shares(workload: Workload, changes: dict[str, int]) -> dict[str, int]:
+    """The given number of nodes, in the proportions of a workload with several templates for them.
+
+    What is left over by rounding goes to the last of them.
+    """
+    nodes, counts = changes.get(NODES), _counted_nodes(workload)
+    total = sum(counts.values())
+    if nodes is None or NODES in workload.params or not total:
+        return {}
+    shares = {name: nodes * count // total for name, count in counts.items()}
+    last = list(shares)[-1]
+    return shares | {last: shares[last] + nodes - sum(shares.values())}
+
+
 def _size(workload: Workload) -> str:
-    nodes = workload.params.get("initNodes")
-    return f"{nodes}Nodes" if nodes is not None else workload.size
+    nodes = workload.params.get(NODES) or sum(_counted_nodes(workload).values())
+    return f"{nodes}Nodes" if nodes else workload.size
