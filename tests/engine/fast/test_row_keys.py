@@ -46,6 +46,15 @@ def scored(rule: ScoreRule, pod: Incoming, columns: Columns) -> tuple[object, ob
     return None, rule.answer_key(pod, columns), many.tolist()
 
 
+def check_forms(columns: Columns, pods: Iterable[Pod], rules: Iterable[Rule]) -> None:
+    """Compare the keys of classes of one form, where a rule says that they are equal."""
+    classes = {each.cls.id: each for each in map(columns.pods.incoming, pods)}
+    for rule in rules:
+        for one, other in combinations(classes.values(), 2):
+            if one.cls.form is other.cls.form and rule.keyed_by_form and not one.cls.host:
+                assert rule.row_key(one.cls) == rule.row_key(other.cls)
+
+
 def check(columns: Columns, pods: Iterable[Pod], rules: Iterable[Rule]) -> int:
     """Compare all pairs of classes that a rule says are alike; how many there were."""
     classes = {each.cls.id: each for each in map(columns.pods.incoming, pods)}
@@ -69,6 +78,7 @@ def test_equal_row_keys_mean_equal_answers_v1_36(world: ClusterV136) -> None:
     columns = view_v1_36(*world.objects())
     rules: list[Rule] = [*FILTERS, *(rule for rule in SCORES if not rule.normalizes)]
     check(columns, (*world.pods, world.wanted), rules)
+    check_forms(columns, (*world.pods, world.wanted), rules)
 
 
 @given(cluster=clusters(least_nodes=1, extremes=TAME))
@@ -77,3 +87,4 @@ def test_equal_row_keys_mean_equal_answers_v1_13(cluster: Cluster) -> None:
     columns = view_v1_13(*cluster.objects())
     rules: list[Rule] = [*PREDICATES, *(rule for rule in PRIORITIES if not rule.normalizes)]
     check(columns, (*cluster.pods, cluster.wanted), rules)
+    check_forms(columns, (*cluster.pods, cluster.wanted), rules)

@@ -70,11 +70,13 @@ class SortedRules:
     """The rules of a profile by what their answers depend on, for pods of one form."""
 
     __slots__ = (
+        "_form_key",
+        "_form_scopes",
+        "_row_scopes",
         "cluster",
         "foreseeable",
         "joint",
         "row",
-        "row_scopes",
         "watches_selected_pods",
         "watches_selectors",
     )
@@ -111,12 +113,45 @@ class SortedRules:
                 watched |= int(each.priority.watched(cls))
         #: Filters and scores that look at single rows.
         self.row = RowRules(of_node, of_pods, flat)
-        #: Each of these with its place among the rules, and its scope.
-        self.row_scopes = row_scopes
+        #: Each of these with its place among the rules, and its scope: those whose keys are the
+        #: same for all classes of the form, and the others.
+        self._form_scopes = [each for each in row_scopes if each[0].keyed_by_form]
+        self._row_scopes = [each for each in row_scopes if not each[0].keyed_by_form]
+        #: The keys of the first, once they are known.
+        self._form_key: RowKey | None = None
         #: Whether it can be told from counters that no other rule would answer otherwise.
         self.foreseeable = not watched & _ANYTHING
         self.watches_selectors = bool(watched & _SELECTORS)
         self.watches_selected_pods = bool(watched & _SELECTED_PODS)
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """Equal for classes that get the same answers on every row."""
+        key = self._form_key
+        if key is None or cls.host:
+            key = RowKey(_row_keys(cls, self._form_scopes))
+            if not cls.host:
+                self._form_key = key
+        return (key, _row_keys(cls, self._row_scopes)) if self._row_scopes else key
+
+
+class RowKey:
+    """What rules of single rows read of a class; its hash is computed once."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, parts: Hashable) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowKey) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _row_keys(cls: PodClass, scopes: Sequence[tuple[Rule, Hashable]]) -> Hashable:
+    return tuple([(place, rule.row_key(cls)) for rule, place in scopes])
 
 
 def sorted_rules(cls: PodClass, profile: Profile) -> SortedRules:
@@ -137,9 +172,7 @@ class ClassRowRules:
         self.sorted = sorted_rules(cls, profile)
         self.rules = self.sorted.row
         #: Equal for classes that get the same answers on every row.
-        self.key: Hashable = tuple(
-            [(place, rule.row_key(cls)) for rule, place in self.sorted.row_scopes]
-        )
+        self.key = self.sorted.row_key(cls)
 
 
 class ClassAnswers:

@@ -190,6 +190,8 @@ class Rule:
     always: Scope = Scope.NODE
     #: Whether one row costs it about as much as many rows in one array.
     by_columns: bool = False
+    #: Whether `row_key` is the same for all classes of one form that name no node.
+    keyed_by_form: bool = False
 
     def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
         """What the answers for pods of this class depend on.

@@ -23,6 +23,7 @@ class ImageLocalityPriority(ScoreRule):
 
     name = "ImageLocalityPriority"
     formula = "bytes of the pod's images there * share of nodes with them, up to 1000 MiB for 10"
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The images."""

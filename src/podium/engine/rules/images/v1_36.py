@@ -29,6 +29,7 @@ class ImageLocality(ScoreRule):
         "bytes of the pod's images there * share of nodes with them, "
         "up to 1000 MiB per container for 100"
     )
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The images, and the number of containers."""

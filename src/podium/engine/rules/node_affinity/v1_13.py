@@ -44,6 +44,7 @@ class MatchNodeSelector(BitFilter):
 
     name = "MatchNodeSelector"
     reasons = (NODE_SELECTOR_MISMATCH,)
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The selector and the required terms, compiled."""

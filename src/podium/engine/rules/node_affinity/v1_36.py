@@ -73,6 +73,7 @@ class NodeAffinity(BitFilter):
 
     name = "NodeAffinity"
     reasons = (ENFORCED_AFFINITY_MISMATCH, NODE_AFFINITY_MISMATCH)
+    keyed_by_form = True
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
         required = added.required if added is not None else None

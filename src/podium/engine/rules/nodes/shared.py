@@ -39,6 +39,8 @@ class CordonFilter(BitFilter):
     Each generation names the rule and its only reason.
     """
 
+    keyed_by_form = True
+
     def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
         """Nothing: those that tolerate the taint have another scope."""
         return ()
@@ -67,6 +69,8 @@ class NamedNodeFilter(BitFilter):
 
     Each generation names the rule and its only reason.
     """
+
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The node that the pod names."""

@@ -52,6 +52,7 @@ class CheckNodeCondition(FilterRule):
 
     name = "CheckNodeCondition"
     reasons = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
         """Nothing: pods are treated alike."""
@@ -113,6 +114,7 @@ class CheckNodeLabelPresence(BitFilter):
     """All the configured label keys must exist on the node, or none of them may."""
 
     reasons = (LABELS_MISMATCH,)
+    keyed_by_form = True
 
     def __init__(
         self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence"
@@ -148,6 +150,7 @@ class _Pressure(BitFilter):
     """A node with a pressure condition takes no new pods."""
 
     condition: str
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
         """Nothing beyond the scope."""
@@ -203,6 +206,7 @@ class EqualPriority(ScoreRule):
 
     name = "EqualPriority"
     formula = "1 for every node"
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
         """Nothing: pods are treated alike."""
@@ -221,6 +225,7 @@ class NodeLabelPriority(ScoreRule):
     """Prefers nodes that have a label key, or those without it."""
 
     formula = "10 if the label is as configured, else 0"
+    keyed_by_form = True
 
     def __init__(self, label: str, *, presence: bool, name: str) -> None:
         self.label = label

@@ -54,6 +54,7 @@ class NodeDeclaredFeatures(BitFilter):
 
     name = "NodeDeclaredFeatures"
     reasons = (MISSING_FEATURES,)
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The features that the pod requires."""

@@ -23,6 +23,8 @@ class HostPorts(BitFilter):
     The address 0.0.0.0 conflicts with every address, on either side.
     """
 
+    keyed_by_form = True
+
     def row_key(self, cls: PodClass) -> Hashable:
         """The host ports."""
         return cls.ports

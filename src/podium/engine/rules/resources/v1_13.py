@@ -66,6 +66,7 @@ class PodFitsResources(BitFilter):
     """
 
     name = "PodFitsResources"
+    keyed_by_form = True
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         #: Extended resources that only an extender looks after.
@@ -156,6 +157,7 @@ class GeneralPredicates(BitFilter):
     """PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector, reported together."""
 
     name = "GeneralPredicates"
+    keyed_by_form = True
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         resources = PodFitsResources(ignored)
@@ -203,6 +205,7 @@ class _UtilizationPriority(ScoreRule):
     """The mean of a score for cpu and a score for memory."""
 
     always = Scope.RESOURCES
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The requests as scores count them."""
@@ -288,6 +291,7 @@ class BalancedResourceAllocation(ScoreRule):
     name = "BalancedResourceAllocation"
     formula = "10 * (1 - the difference between the requested fractions of cpu and memory)"
     always = Scope.RESOURCES
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The requests as scores count them."""

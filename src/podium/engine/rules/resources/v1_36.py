@@ -80,6 +80,7 @@ class NodeResourcesFit(BitFilter):
     name = "NodeResourcesFit"
     kinds = ("DeviceClass",)
     always = Scope.RESOURCES
+    keyed_by_form = True
 
     def __init__(
         self,
@@ -184,6 +185,7 @@ class NodeResourcesFitScore(ScoreRule):
     """Scores the utilization of weighted resources by one of three strategies."""
 
     name = "NodeResourcesFit"
+    keyed_by_form = True
 
     def __init__(
         self,
@@ -308,6 +310,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
     name = "NodeResourcesBalancedAllocation"
     formula = "50 + (50 + the change of balance that the pod makes) / 2; 100 is even, 0 uneven"
     always = Scope.RESOURCES
+    keyed_by_form = True
 
     def __init__(self, resources: tuple[str, ...] = ("cpu", "memory")) -> None:
         self.resources = resources

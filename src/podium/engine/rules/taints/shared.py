@@ -48,6 +48,7 @@ class UntoleratedTaints(BitFilter):
     """The pod must tolerate every taint of the node with one of the effects."""
 
     effects = NO_SCHEDULE_EFFECTS
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The tolerations."""

@@ -270,6 +270,7 @@ class VolumeBindingScore(ScoreRule):
 
     kinds = BINDING_KINDS
     name = "VolumeBinding"
+    keyed_by_form = True
 
     def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
         """Nothing: pods are treated alike."""
