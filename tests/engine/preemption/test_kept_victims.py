@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +17,7 @@ from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
 from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import v1_13, v1_36
-from podium.engine.preemption.criteria import choose
+from podium.engine.preemption.criteria import Criterion, TabledCandidates, choose
 from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
 from podium.engine.preemption.v1_36 import reasons_of
 from podium.engine.preemption.victim_policy import VictimPolicy
@@ -85,9 +88,17 @@ def found(failed: FailedSearch, policy: VictimPolicy, wanted: int) -> Any:
     return candidates, {name: candidates[name] for name in candidates}
 
 
-@settings(max_examples=40)
+def costs(candidates: TabledCandidates, criteria: Sequence[Criterion]) -> list[list[float]]:
+    """What every candidate costs by each criterion; they count only if all evict pods."""
+    table = candidates.table() if candidates else None
+    if table is None or not table.counts.all():
+        return []
+    return [criterion.costs(table).tolist() for criterion in criteria]
+
+
+@settings(max_examples=80)
 @given(
-    steps=st.lists(st.lists(STEPS, max_size=3), min_size=2, max_size=5),
+    steps=st.lists(st.lists(STEPS, max_size=8), min_size=2, max_size=8),
     generation=st.integers(0, 1),
     wanted=st.integers(1, SIZE),
 )
@@ -111,8 +122,34 @@ def test_kept_victims_equal_those_of_a_search(
             assert list(kept) == list(fresh)
             assert victims == plain
             assert choose(kept, criteria) == choose(fresh, criteria)
+            assert costs(kept, criteria) == costs(fresh, criteria)
             if not kept:
                 assert reasons_of(kept, columns.verdicts) == reasons_of(fresh, columns.verdicts)
+
+
+@pytest.mark.parametrize("protected", ["a", "b", ""])
+@pytest.mark.parametrize("generation", [0, 1])
+def test_a_row_that_is_tried_alone_costs_what_a_search_finds(
+    generation: int, protected: str
+) -> None:
+    profile, policy, criteria = POLICIES[generation]
+    simulation = current(*nodes(SIZE, cpu="4"), profile=profile)
+    columns = simulation.cache.columns
+    if protected:
+        columns.catalog.budgets.put(budget("b", selector({"app": protected}), allowed=0))
+    found(search(columns, WANTED[1], profile, may_keep=True), policy, SIZE)
+    for number, (priority, app) in enumerate(((1, "a"), (3, "b"))):
+        change(simulation, ("add", 2, 2, priority, app, False), number)
+    changed = columns.nodes.rows_named(["n002"])
+
+    one = replace(search(columns, WANTED[1], profile, may_keep=True), potential=changed)
+    kept, victims = found(one, policy, SIZE)
+    fresh, plain = found(replace(one, may_keep=False), policy, SIZE)
+
+    assert isinstance(kept, KeptCandidates)
+    assert victims == plain
+    assert len(victims["n002"].pods) == 2
+    assert costs(kept, criteria) == costs(fresh, criteria) != []
 
 
 def test_a_search_tries_only_rows_that_changed() -> None:
