@@ -67,14 +67,11 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
     whole = b"".join(line + b"\n" for line in lines)
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
 
-    async def pieces() -> AsyncIterator[bytes]:
-        for start, end in pairwise(places):
-            yield whole[start:end]
-
-    async def read() -> list[bytes]:
-        return [line async for line in reflector._lines(pieces())]
-
-    assert asyncio.run(read()) == [line for line in lines if line]
+    found: list[bytes] = []
+    put_together = reflector.Lines(found.append)
+    for start, end in pairwise(places):
+        put_together.feed(whole[start:end])
+    assert found == [line for line in lines if line]
 
 
 class _GeneralWay(Reflector[Any]):

@@ -54,13 +54,36 @@ def sends(*pieces: bytes, closes: bool = False, then: float = 0) -> Reply:
     return reply
 
 
+class _Way:
+    """How the tests of this module read the pieces of a watch."""
+
+    handed = False
+
+
+@pytest.fixture(autouse=True, scope="module", params=["iterated", "handed on"])
+def way(request: pytest.FixtureRequest) -> None:
+    """Run every test twice: pieces are iterated over, or handed to a function."""
+    _Way.handed = request.param == "handed on"
+
+
 async def read(
     client: ApiClient,
     idle_seconds: float = 20,
     taken: Callable[[bytes], Awaitable[None]] | None = None,
 ) -> bytes:
-    """The whole body of a watch; *taken* is called after each piece."""
+    """The whole body of a watch; *taken* is called after each piece, which is then iterated."""
     got: list[bytes] = []
+    if _Way.handed and taken is None:
+        accepted: list[bool] = []
+        await client.watch(
+            "/w",
+            {"watch": "1"},
+            got.append,
+            idle_seconds=idle_seconds,
+            opened=partial(accepted.append, True),
+        )
+        assert accepted == [True]
+        return b"".join(got)
     async with client.stream("/w", {"watch": "1"}, idle_seconds=idle_seconds) as pieces:
         async for piece in pieces:
             got.append(piece)
@@ -499,3 +522,79 @@ def test_other_tasks_run_while_many_changes_are_read(run: Run) -> None:
         assert await turns_beside(30, busy_seconds=0.0, slow_seconds=slow) >= 10
 
     run(check())
+
+
+def test_an_error_of_the_reader_ends_the_watch(run: Run) -> None:
+    """It is raised as it is, no later piece is handed on, and the connection is closed."""
+    got: list[bytes] = []
+
+    def take(piece: bytes) -> None:
+        got.append(piece)
+        if piece == b"2\n":
+            raise ApiError("no longer", status=410)
+
+    async def main() -> None:
+        for together in (False, True):
+            got.clear()
+            chunks = [b"2\r\n%d\n\r\n" % number for number in range(1, 5)]
+            pieces = [HEAD + b"".join(chunks)] if together else [HEAD, *chunks]
+            async with scripted(sends(*pieces, then=60)) as (client, script):
+                with pytest.raises(ApiError, match="no longer"):
+                    await client.watch("/w", {}, take, idle_seconds=20, opened=lambda: None)
+                assert not client._watches
+                assert await asyncio.wait_for(hung_up(script), 5)
+            assert got == [b"1\n", b"2\n"]
+
+    checked(run, main)
+
+
+def test_pieces_that_come_alone_and_in_bursts_are_handed_on_in_order(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether they are handed on as they are received, or wait for the task behind a burst."""
+    monkeypatch.setattr(watch_stream, "_BURST_BYTES", 64)
+    monkeypatch.setattr(watch_stream, "SLICE_SECONDS", 0.0)
+    numbers = b"".join(b"%d\n" % number for number in range(2000))
+    cuts = (3, 200, 1, 90, 30, 500) * 12
+    pieces = [HEAD]
+    start = 0
+    for cut in cuts:
+        part = numbers[start : start + cut]
+        pieces.append(b"".join(b"1\r\n%c\r\n" % byte for byte in part))
+        start += len(part)
+    body = numbers[:start]
+
+    async def main() -> None:
+        async with scripted(sends(*pieces, b"0\r\n\r\n", then=60)) as (client, _):
+            assert await read(client) == body
+
+    run(main())
+
+
+def test_a_burst_lets_other_tasks_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long burst is handed on for 5 ms at a time, also to a function."""
+    monkeypatch.setattr(watch_stream, "SLICE_SECONDS", 0.002)
+    text = HEAD + b"3\r\n{}\n\r\n" * 40_000
+    longest, last = 0.0, 0.0
+
+    async def others() -> None:
+        nonlocal longest, last
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0)
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+
+    def take(_: bytes) -> None:
+        until = time.perf_counter() + 0.00002
+        while time.perf_counter() < until:
+            pass
+
+    async def main() -> None:
+        async with scripted(sends(text + b"0\r\n\r\n", then=60)) as (client, _):
+            beside = asyncio.create_task(others())
+            await client.watch("/w", {}, take, idle_seconds=20, opened=lambda: None)
+            beside.cancel()
+
+    run(main())
+    assert longest < 0.3  # 40,000 pieces take 0.8 s together

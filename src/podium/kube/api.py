@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -65,6 +65,23 @@ class KubeApi(ABC):
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a watch: its answer in pieces, until the server ends it or is silent too long."""
+
+    async def watch(
+        self,
+        path: str,
+        params: Mapping[str, str],
+        take: Callable[[bytes], None],
+        *,
+        idle_seconds: float,
+        opened: Callable[[], None],
+    ) -> None:
+        """Open a watch and call *take* with each piece of its answer, until the server ends it.
+
+        *opened* is called once the server has accepted the watch.
+        """
+        async with self.stream(path, params, idle_seconds=idle_seconds) as pieces:
+            opened()
+            await hand_each(pieces, take)
 
     @asynccontextmanager
     async def reading(
@@ -151,6 +168,12 @@ class KubeApi(ABC):
             body=msgspec.json.encode(patch),
             content_type=STRATEGIC_PATCH,
         )
+
+
+async def hand_each(pieces: AsyncIterator[bytes], take: Callable[[bytes], None]) -> None:
+    """Call *take* with each piece of the answer to a watch."""
+    async for piece in pieces:
+        take(piece)
 
 
 def decoded(text: bytes, asked: str, into: type[T]) -> T:

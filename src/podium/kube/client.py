@@ -116,6 +116,28 @@ class ApiClient(KubeApi):
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch on a connection of its own; silence of *idle_seconds* ends it."""
+        async with self._opened(path, params, idle_seconds) as watch:
+            yield watch.pieces
+
+    async def watch(
+        self,
+        path: str,
+        params: Mapping[str, str],
+        take: Callable[[bytes], None],
+        *,
+        idle_seconds: float,
+        opened: Callable[[], None],
+    ) -> None:
+        """Open a watch, and hand its answer to *take* as the event loop receives it."""
+        async with self._opened(path, params, idle_seconds) as watch:
+            opened()
+            await watch.hand_on(take)
+
+    @asynccontextmanager
+    async def _opened(
+        self, path: str, params: Mapping[str, str], idle_seconds: float
+    ) -> AsyncIterator[Watch]:
+        """The answer to the request of a watch, unless it is refused."""
         target = f"{path}?{urlencode(params)}"
         proxied = self._through_proxy()
         watch = self._watch if proxied is None else proxied.watch
@@ -130,7 +152,7 @@ class ApiClient(KubeApi):
                     raise self._refusal(
                         "GET", target, Answer(response.status, response.headers, text)
                     )
-                yield response.pieces
+                yield response
             finally:
                 response.close()  # without reading the rest of it
         except OSError as error:
@@ -165,7 +187,7 @@ class ApiClient(KubeApi):
         except BaseException:
             close()
             raise
-        return Watch(status, connection.headers, connection.pieces(), close)
+        return Watch(status, connection.headers, connection.pieces(), connection.hand_on, close)
 
     def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
         asked = f"{method} {self.access.shown}{target}"

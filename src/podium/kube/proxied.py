@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import aiohttp
 from yarl import URL
 
 from podium.kube.access import Access
-from podium.kube.api import JSON
+from podium.kube.api import JSON, hand_each
 from podium.kube.connections import CONNECT_SECONDS, Answer, BrokenError, notice_death
 from podium.kube.watch_stream import Watch
 
@@ -48,7 +49,14 @@ class Proxied:
             response = await self._opened("GET", target, None, JSON, limit=limit)
         if response.connection is not None and response.connection.transport is not None:
             notice_death(response.connection.transport)
-        return Watch(response.status, _headers_of(response), _pieces(response), response.close)
+        pieces = _pieces(response)
+        return Watch(
+            response.status,
+            _headers_of(response),
+            pieces,
+            partial(hand_each, pieces),
+            response.close,
+        )
 
     async def _opened(
         self,

@@ -299,10 +299,17 @@ class Reflector(Generic[Kind]):
             "timeoutSeconds": str(seconds),
         }
         idle = seconds + self._grace_seconds
-        async with self._client.stream(self.path, params, idle_seconds=idle) as pieces:
-            self._watched = True
-            async for line in _lines(pieces):
-                self._take(line)
+        await self._client.watch(
+            self.path,
+            params,
+            Lines(self._take).feed,
+            idle_seconds=idle,
+            opened=self._accepted,
+        )
+
+    def _accepted(self) -> None:
+        """Note that the API server has accepted the watch."""
+        self._watched = True
 
     def _take(self, line: bytes) -> None:
         if self._is_stale:
@@ -363,18 +370,34 @@ class Reflector(Generic[Kind]):
             return None
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a stream; a long line arrives in many pieces."""
-    begun: list[bytes] = []
-    async for piece in pieces:
-        *lines, rest = piece.split(b"\n")
-        for line in lines:
-            whole = b"".join([*begun, line]) if begun else line
-            begun = []
-            if whole:
-                yield whole
+class Lines:
+    """Puts the lines of a stream together, of which a long one comes in many pieces."""
+
+    __slots__ = ("_begun", "_take")
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        """Call *take* with every line that is complete, unless it is empty."""
+        self._take = take
+        self._begun: list[bytes] = []
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next piece; each line in it is handed on, what follows the last is kept."""
+        first, *others = piece.split(b"\n")
+        if self._begun:
+            self._begun.append(first)
+            if not others:
+                return
+            first = b"".join(self._begun)
+            self._begun = []
+        if others:
+            rest = others.pop()
+            for line in (first, *others):
+                if line:
+                    self._take(line)
+        else:
+            rest = first
         if rest:
-            begun.append(rest)
+            self._begun.append(rest)
 
 
 @contextmanager

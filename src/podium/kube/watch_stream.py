@@ -1,9 +1,10 @@
 """A request whose answer does not end: a watch, on a connection of its own.
 
-The pieces of the answer are handed on as they come. Of many pieces that have come already, some
-are handed on before other tasks run: a burst of changes holds up no decision for long, and a
-scheduler that decides without a pause does not fall behind the changes of its cluster. A reader
-that is slower than the server lets it wait.
+The pieces of the answer are handed on as they come: to a task that iterates over them, or to a
+function that is called by the event loop itself, which spares the task that would be woken for
+each. Of many pieces that have come already, some are handed on before other tasks run: a burst of
+changes holds up no decision for long, and a scheduler that decides without a pause does not fall
+behind the changes of its cluster. A reader that is slower than the server lets it wait.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -20,6 +21,8 @@ from podium.kube.connections import NOT_HTTP, BrokenError, notice_death
 
 #: So many bytes may wait to be read before the server has to wait.
 _MOST_BYTES: Final = 1 << 20
+#: With so many bytes at once, the pieces wait for their turn even if they have a function to go to.
+_BURST_BYTES: Final = 1 << 16
 #: How long pieces are handed on before other tasks run; the scheduling loop takes turns as long.
 SLICE_SECONDS: Final = 0.005
 
@@ -30,6 +33,8 @@ class Watch(NamedTuple):
     status: int
     headers: dict[str, str]
     pieces: AsyncIterator[bytes]
+    #: Calls a function with every piece, in place of `pieces`; returns when the answer ends.
+    hand_on: Callable[[Callable[[bytes], None]], Awaitable[None]]
     #: Closes the connection.
     close: Callable[[], None]
 
@@ -51,6 +56,11 @@ class WatchConnection(asyncio.Protocol):
         self._ended = False
         self._error: OSError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        #: Called with every piece while `hand_on` waits for the end of the answer.
+        self._take: Callable[[bytes], None] | None = None
+        self._is_burst = False
+        #: What `_take` has raised, which ends the watch.
+        self._refused: Exception | None = None
         self._heard_at = time.monotonic()
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -66,6 +76,7 @@ class WatchConnection(asyncio.Protocol):
         if self._ended:
             return
         self._heard_at = time.monotonic()
+        self._is_burst = len(data) >= _BURST_BYTES
         try:
             self._parser.feed_data(data)
         except NOT_HTTP as error:
@@ -99,6 +110,9 @@ class WatchConnection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """A piece of the body was parsed; another answer behind this one is dropped."""
         if self._ended:
+            return
+        if self._take is not None and not self._pieces and not self._is_burst:
+            self._hand(self._take, body)
             return
         self._pieces.append(body)
         self._bytes += len(body)
@@ -154,13 +168,8 @@ class WatchConnection(asyncio.Protocol):
         while True:
             until = time.monotonic() + SLICE_SECONDS
             while self._pieces:
-                piece = self._pieces.popleft()
-                self._bytes -= len(piece)
-                yield piece
-                if self._paused and self._bytes <= _MOST_BYTES // 2:
-                    self._paused = False
-                    if self._transport is not None and not self._transport.is_closing():
-                        self._transport.resume_reading()
+                yield self._next_piece()
+                self._resume()
                 if self._pieces and time.monotonic() >= until:
                     await asyncio.sleep(0)
                     until = time.monotonic() + SLICE_SECONDS
@@ -170,6 +179,55 @@ class WatchConnection(asyncio.Protocol):
                 raise self._error
             self._waiter = self._loop.create_future()
             await self._waiter
+
+    async def hand_on(self, take: Callable[[bytes], None]) -> None:
+        """Call *take* with every piece of the body; returns and raises as `pieces` ends.
+
+        A piece that comes alone is handed on at once, as a part of receiving it. What comes in a
+        burst waits for the task that runs this, which lets other tasks run every few milliseconds.
+        An error of *take* is raised here, and no further piece is handed on.
+        """
+        self._take = take
+        try:
+            while True:
+                until = time.monotonic() + SLICE_SECONDS
+                while self._pieces and self._refused is None:
+                    take(self._next_piece())
+                    self._resume()
+                    if self._pieces and time.monotonic() >= until:
+                        await asyncio.sleep(0)
+                        until = time.monotonic() + SLICE_SECONDS
+                if self._refused is not None:
+                    raise self._refused
+                if self._ended:
+                    return
+                if self._error is not None:
+                    raise self._error
+                self._waiter = self._loop.create_future()
+                await self._waiter
+        finally:
+            self._take = None
+
+    def _hand(self, take: Callable[[bytes], None], piece: bytes) -> None:
+        """Hand on a piece that has just come; after an error the watch takes no further one."""
+        try:
+            take(piece)
+        except Exception as error:  # noqa: BLE001  raised again by the task that waits
+            self._refused = error
+            self._take = None
+            self._wake()
+
+    def _next_piece(self) -> bytes:
+        piece = self._pieces.popleft()
+        self._bytes -= len(piece)
+        return piece
+
+    def _resume(self) -> None:
+        """Let the server send again once enough of what has come was handed on."""
+        if self._paused and self._bytes <= _MOST_BYTES // 2:
+            self._paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
 
     def abort(self) -> None:
         """Close the connection at once; a reader that still waits for the answer fails."""
