@@ -15,7 +15,7 @@ from podium.daemon.cluster_state import ClusterState
 from podium.daemon.observers import Observer
 from podium.engine.state.pod_class import started_at
 from podium.objects.kinds.devices import ClaimMeta, ResourceClaim
-from podium.objects.kinds.meta import OwnerReference
+from podium.objects.kinds.meta import Object, OwnerReference
 from podium.objects.kinds.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
@@ -194,6 +194,30 @@ def test_the_same_version_again_is_no_news(state: ClusterState) -> None:
     state.index("Pod").replace([A])
 
     assert heard == [(None, A)]
+
+
+def test_observers_are_told_of_what_they_look_at() -> None:
+    """Those that look at nothing are not called; those that do are, for every change in order."""
+    heard: list[tuple[str, str]] = []
+
+    class Pods(Observer):
+        def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
+            heard.append(("pod", "added" if old is None else "deleted" if new is None else ""))
+
+    class Objects(Pods):
+        def object_seen(self, kind: str, old: Object | None, new: Object | None) -> None:
+            heard.append((kind, "added" if old is None else "deleted" if new is None else ""))
+
+    profile, behaviour = PROFILES["v1.36"]
+    observers = [Observer(), Pods(), Objects(), Observer()]
+    state = ClusterState({"default-scheduler": profile}, behaviour, Clock(), observers)
+    state.index("Node").put(node("n"))
+    state.index("Pod").put(A)
+    state.index("Pod").drop(A)
+    state.index("Node").drop(node("n"))
+
+    pods = [("pod", "added")] * 2 + [("pod", "deleted")] * 2
+    assert heard == [("Node", "added"), *pods, ("Node", "deleted")]
 
 
 def test_changes_of_a_pod_that_is_being_bound_do_not_queue_it_again(state: ClusterState) -> None:

@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -24,6 +24,8 @@ from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.meta import Object
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.node_reports import NodeReports
 from podium.objects.kinds.pod import Pod
 
 
@@ -191,6 +193,33 @@ def test_the_usual_form_of_an_event_is_taken_in_one_pass(kind: str) -> None:
     text = b'{"type":"%b","object":{"metadata":{"name":"a","labels":{"x":"}}"}}}}'
     assert reflector._is_put(text % kind.encode())
     assert [(call, item.name) for call, item in known.calls] == [("put", "a")]
+
+
+def test_what_decodes_reports_is_told_of_deletions_and_lists() -> None:
+    """It would keep what it knows of an object for ever otherwise."""
+    reports = NodeReports()
+    known = _Noting()
+    client: Any = None
+    node = msgspec.json.Decoder(Node)
+    reflector = Reflector(client, "/x", node, known, reports=reports)
+    text = b'{"metadata":{"name":"n","resourceVersion":"%d"},"status":{"images":[{"names":["a"]}]}}'
+    for number, kind in enumerate((b"ADDED", b"MODIFIED")):
+        reflector._take(b'{"type":"%b","object":%b}' % (kind, text % number))
+    assert [*reports._known] == ["n"]
+    assert known.calls == [("put", node.decode(text % number)) for number in range(2)]
+
+    reflector._take(b'{"type":"DELETED","object":%b}' % (text % 2))
+    assert not reports._known
+
+    reflector._take(b'{"type":"ADDED","object":%b}' % (text % 3))
+
+    class Empty:
+        async def decoded_list(self, *_: Any) -> tuple[list[Any], str]:
+            return [], "4"
+
+    reflector._client = cast("Any", Empty())
+    asyncio.run(reflector._list())
+    assert not reports._known
 
 
 def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> None:

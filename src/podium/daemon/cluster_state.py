@@ -19,7 +19,7 @@ from podium.cluster.cache.reservations import Reservations
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
 from podium.daemon.object_index import ObjectIndex, PodIndex
-from podium.daemon.observers import POD_ADDED, Observer
+from podium.daemon.observers import POD_ADDED, Observer, acting
 from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -68,18 +68,16 @@ class ClusterState:
         self.queue = self._new_queue(behaviour, clock)
         self._clock = clock
         self._observers = observers
+        self._object_observers = acting(observers, "object_seen")
+        self._pod_observers = acting(observers, "pod_seen")
         self._listener = Observer()
         self._on_pod_ready = on_pod_ready
         #: Changes that wait for `thaw`; None while nothing is frozen.
         self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         #: Called with a kind of which an object is not known any more as it was reported.
         self.on_unreported: Callable[[str], None] = lambda _: None
-        self._pods = PodIndex(
-            lambda old, new: self.apply(self._pod_changed, old, new), self._first_pods
-        )
-        self._nodes: ObjectIndex[Node] = ObjectIndex(
-            lambda old, new: self.apply(self._node_changed, old, new)
-        )
+        self._pods = PodIndex(self._report_pod, self._first_pods)
+        self._nodes: ObjectIndex[Node] = ObjectIndex(self._report_node)
         self._others: dict[str, ObjectIndex[Any]] = {}
 
     def _new_queue(self, behaviour: Behaviour, clock: Callable[[], float]) -> SchedulingQueue:
@@ -179,6 +177,20 @@ class ClusterState:
         else:
             self._waiting.append((change, arguments))
 
+    def _report_pod(self, old: Pod | None, new: Pod | None) -> None:
+        """Follow a change of a pod, now or on `thaw`."""
+        if self._waiting is None:
+            self._pod_changed(old, new)
+        else:
+            self._waiting.append((self._pod_changed, (old, new)))
+
+    def _report_node(self, old: Node | None, new: Node | None) -> None:
+        """Follow a change of a node, now or on `thaw`."""
+        if self._waiting is None:
+            self._node_changed(old, new)
+        else:
+            self._waiting.append((self._node_changed, (old, new)))
+
     @property
     def is_frozen(self) -> bool:
         """Whether changes wait for `thaw`."""
@@ -212,7 +224,7 @@ class ClusterState:
     # --- pods -------------------------------------------------------------------------------
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for observer in self._observers:
+        for observer in self._pod_observers:
             observer.pod_seen(old, new)
         self._listener.pod_seen(old, new)
         if new is None:
@@ -232,10 +244,9 @@ class ClusterState:
         """
         if not pods or self.is_frozen or any(self.queue.counts().values()):
             return pods
-        for observer in (*self._observers, self._listener):
-            if type(observer).pod_seen is not Observer.pod_seen:
-                for pod in pods:
-                    observer.pod_seen(None, pod)
+        for observer in acting((*self._observers, self._listener), "pod_seen"):
+            for pod in pods:
+                observer.pod_seen(None, pod)
         left = self.cache.add_pods(pods)
         self.wake_pods(Added(pods[-1]))
         return left
@@ -334,7 +345,7 @@ class ClusterState:
     # --- everything else --------------------------------------------------------------------
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        for observer in self._observers:
+        for observer in self._object_observers:
             observer.object_seen("Node", old, new)
         if new is not None:
             self.cache.put_node(new)
@@ -348,7 +359,7 @@ class ClusterState:
     def _object_changed(
         self, kind: str, shelf: Shelf[Any], old: Object | None, new: Object | None
     ) -> None:
-        for observer in self._observers:
+        for observer in self._object_observers:
             observer.object_seen(kind, old, new)
         if new is not None:
             shelf.put(new)

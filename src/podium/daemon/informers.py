@@ -86,11 +86,13 @@ class Informers:
         if path is None:
             logger.info("%s objects are not served here", kind)
             return
+        read = KINDS[kind]
         reflector = Reflector(
             self._client,
             path,
-            KINDS[kind].decoder,
+            read.decoder,
             self._state.index(kind),
+            reports=None if read.reports is None else read.reports(),
             params=UNFINISHED if kind == "Pod" else None,
             after=tuple(self._reflectors.values()) if kind == "Pod" else (),
             warn=self._warn,

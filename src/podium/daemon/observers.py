@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -55,6 +55,15 @@ class AttemptResult:
             if refused is not None:
                 names.update(refused.plugins)
         return frozenset(names)
+
+
+def acting(observers: Iterable[Observer], method: str) -> tuple[Observer, ...]:
+    """The observers that do something when *method* is called.
+
+    Most of them look at few of the reports, and reports come thousands of times a second.
+    """
+    nothing = getattr(Observer, method)
+    return tuple(each for each in observers if getattr(type(each), method) is not nothing)
 
 
 class Observer:

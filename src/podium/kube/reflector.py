@@ -22,6 +22,7 @@ import msgspec
 from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
+from podium.objects.kinds.kind import Reports
 from podium.objects.kinds.meta import Object
 
 _GONE = 410
@@ -103,6 +104,7 @@ class Reflector(Generic[Kind]):
         from_memory: bool = True,
         span_bytes: int = _SPAN_BYTES,
         after: Sequence[Reflector[Any]] = (),
+        reports: Reports[Kind] | None = None,
         params: Mapping[str, str] | None = None,
         warn: Callable[[str], None] = lambda _: None,
         rng: random.Random | None = None,
@@ -116,6 +118,7 @@ class Reflector(Generic[Kind]):
 
         With *from_memory* the first list may be a little old, and comes sooner; as much of it as
         *span_bytes* is decoded at once. The sink gets a list when each of *after* has listed.
+        *reports* decodes what a watch adds or changes, in place of the *decoder*.
         """
         self.path = path
         #: Set after the first list.
@@ -123,7 +126,8 @@ class Reflector(Generic[Kind]):
         #: The resourceVersion that the watch continues from; empty before a list.
         self.version = ""
         self._client, self._after = client, after
-        self._decoder = decoder
+        self._decoder, self._reports = decoder, reports
+        self._read = decoder.decode if reports is None else reports.decode
         self._items_decoder: msgspec.json.Decoder[list[Kind]] = msgspec.json.Decoder(
             list[decoder.type]  # type: ignore[name-defined]
         )
@@ -179,6 +183,8 @@ class Reflector(Generic[Kind]):
         return seconds * self._rng.uniform(0.5, 1.5)
 
     async def _list(self) -> None:
+        if self._reports is not None:
+            self._reports.clear()  # of an object that is gone no event may tell
         known = await self._client.decoded_list(self.path, self._params, self._decoder)
         if known is not None:
             self._is_stale = False
@@ -333,6 +339,8 @@ class Reflector(Generic[Kind]):
                 self.version = _head.decode(event.object).metadata.resource_version
                 return
             if kind == "DELETED":
+                if self._reports is not None:
+                    self._reports.forget(item)
                 self._sink.drop(item)
             else:
                 self._sink.put(item)
@@ -350,13 +358,14 @@ class Reflector(Generic[Kind]):
         if start is None:
             return False
         try:
-            item = self._decoder.decode(memoryview(line)[start.end() : -1])
+            item = self._read(memoryview(line)[start.end() : -1])
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
         self._sink.put(item)
         self.version = item.metadata.resource_version
         self._pause = self._first_pause
-        self._failures.succeeded(_WATCH)
+        if self._failures:
+            self._failures.succeeded(_WATCH)
         return True
 
     def _decoded(self, raw: msgspec.Raw) -> Kind | None:

@@ -869,6 +869,16 @@ def test_each_aspect_of_a_change_is_an_event() -> None:
     ]
 
 
+def test_conditions_in_another_order_are_no_change() -> None:
+    ready, full = {"type": "Ready", "status": "True"}, {"type": "Full", "status": "False"}
+    old, new = node(conditions=[ready, full]), node(conditions=[full, ready])
+
+    assert not RULES.requests(Updated(old, new), 1)
+    changed = node(conditions=[full, {**ready, "status": "False"}])
+    [request] = RULES.requests(Updated(old, changed), 1)
+    assert request.label == "NodeUpdateNodeCondition"
+
+
 def test_a_change_of_a_pod_without_any_aspect_is_a_plain_update() -> None:
     [request] = RULES.requests(Updated(pod(), pod()), 1)
 

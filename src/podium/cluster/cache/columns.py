@@ -39,11 +39,11 @@ class Columns(View):
 
         Nodes report their status every few seconds, mostly without a change: that is no news.
         """
-        row = self._row(node.name)
-        before = self.nodes.objects[row]
-        if before is not None and _is_unchanged(before, node) and self.nodes.counts_images_of(row):
-            self.nodes.objects[row] = node
-            self.nodes.labels[row] = node.labels
+        row = self._row(node.metadata.name)
+        nodes = self.nodes
+        before = nodes.objects[row]
+        if before is not None and _is_unchanged(before, node) and nodes.counts_images_of(row):
+            nodes.objects[row], nodes.labels[row] = node, node.metadata.labels or {}
             return False
         if self.nodes.objects[row] is None:
             self.pods.unknown_nodes.discard(row)

@@ -199,10 +199,10 @@ class SchedulingQueue:
     def on_event(self, event: ClusterEvent) -> int:
         """Wake the pods that an event could help; return how many."""
         now = self._catch_up()
-        return sum(
-            self._move(request, self._waiting.about(request.topics), now)
-            for request in self._rules.requests(event, len(self._waiting))
-        )
+        moved = 0
+        for request in self._rules.requests(event, len(self._waiting)):
+            moved += self._move(request, self._waiting.about(request.topics), now)
+        return moved
 
     def move_all(self) -> int:
         """Wake every waiting pod, whatever it waits for."""

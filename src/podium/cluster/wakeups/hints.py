@@ -25,7 +25,7 @@ from podium.cluster.wakeups.wakeups import (
     Updated,
     WaitedTooLong,
     Wake,
-    condition_statuses,
+    conditions_changed,
     resource,
 )
 from podium.engine.framework.declaration import Events, Hint, Requests
@@ -92,7 +92,7 @@ class HintRules:
         """One request per aspect of the event that any plugin has registered."""
         if isinstance(event, WaitedTooLong):
             return (MoveRequest(event),)
-        found = []
+        found: list[MoveRequest] = []
         for action in self._aspects(event):
             hints = self._hints(event, action)
             if hints:
@@ -184,18 +184,19 @@ class HintRules:
             self._merged[name] = hints
         return hints
 
-    def _aspects(self, event: ClusterEvent) -> Iterator[str]:
+    def _aspects(self, event: ClusterEvent) -> Sequence[str]:
         match event:
-            case Added():
-                yield "Add"
-            case Deleted() | NominationLost():
-                yield "Delete"
             case Updated(Node() as old, Node() as new):
-                yield from _node_aspects(old, new)
+                return _node_aspects(old, new)
             case Updated(Pod() as old, Pod() as new):
-                yield from tuple(self._pod_aspects(old, new)) or ("Update",)
+                return tuple(self._pod_aspects(old, new)) or ("Update",)
             case Updated():
-                yield "Update"
+                return ("Update",)
+            case Added():
+                return ("Add",)
+            case Deleted() | NominationLost():
+                return ("Delete",)
+        return ()
 
     def _pod_aspects(self, old: Pod, new: Pod) -> Iterator[str]:
         if old.labels != new.labels:
@@ -227,21 +228,23 @@ def _declared_events(requests: Requests, filters: Sequence[FilterRule]) -> dict[
     return found
 
 
-def _node_aspects(old: Node, new: Node) -> Iterator[str]:
+def _node_aspects(old: Node, new: Node) -> list[str]:
+    found = []
     if old.spec.unschedulable and not new.spec.unschedulable:
-        yield "UpdateNodeTaint"
+        found.append("UpdateNodeTaint")
     if (old.status.allocatable or {}) != (new.status.allocatable or {}):
-        yield "UpdateNodeAllocatable"
-    if old.labels != new.labels:
-        yield "UpdateNodeLabel"
+        found.append("UpdateNodeAllocatable")
+    if (old.metadata.labels or {}) != (new.metadata.labels or {}):
+        found.append("UpdateNodeLabel")
     if (old.spec.taints or []) != (new.spec.taints or []):
-        yield "UpdateNodeTaint"
-    if condition_statuses(old) != condition_statuses(new):
-        yield "UpdateNodeCondition"
+        found.append("UpdateNodeTaint")
+    if conditions_changed(old, new):
+        found.append("UpdateNodeCondition")
     if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
-        yield "UpdateNodeAnnotation"
+        found.append("UpdateNodeAnnotation")
     if (old.status.declared_features or []) != (new.status.declared_features or []):
-        yield "UpdateNodeDeclaredFeature"
+        found.append("UpdateNodeDeclaredFeature")
+    return found
 
 
 def _sides(event: ClusterEvent) -> tuple[object, object]:

@@ -35,37 +35,32 @@ from podium.objects.selectors.selectors import SelectorError, from_label_selecto
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True):
     """An object is new. Of pods, only assigned ones are cluster events."""
 
     new: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Updated:
+class Updated(msgspec.Struct, frozen=True):
     """An object changed."""
 
     old: Object
     new: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     """An object is gone; so is a pod that was assumed to be on a node and then forgotten."""
 
     old: Object
 
 
-@dataclass(frozen=True, slots=True)
-class NominationLost:
+class NominationLost(msgspec.Struct, frozen=True):
     """A nominated pod was deleted, or its nomination ended or changed."""
 
     old: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class WaitedTooLong:
+class WaitedTooLong(msgspec.Struct, frozen=True):
     """Pods have waited so long that an event may have been missed."""
 
 
@@ -87,8 +82,7 @@ class Wake(Enum):
     NOW = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class MoveRequest:
+class MoveRequest(msgspec.Struct, frozen=True):
     """An event, or one aspect of it, that may wake pods."""
 
     event: ClusterEvent
@@ -268,11 +262,17 @@ def node_changed(old: Node, new: Node) -> bool:
         or old.status.allocatable != new.status.allocatable
         or old.metadata.labels != new.metadata.labels
         or old.spec.taints != new.spec.taints
-        or condition_statuses(old) != condition_statuses(new)
+        or conditions_changed(old, new)
     )
 
 
-def condition_statuses(node: Node) -> dict[str, str]:
+def conditions_changed(old: Node, new: Node) -> bool:
+    """Whether a condition has another status; the order in which they are listed does not count."""
+    before, after = old.status.conditions, new.status.conditions
+    return before != after and _condition_statuses(old) != _condition_statuses(new)
+
+
+def _condition_statuses(node: Node) -> dict[str, str]:
     """The status of each condition; times and messages change all the time and are left out."""
     return {condition.type: condition.status for condition in node.status.conditions or ()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -25,6 +25,19 @@ if TYPE_CHECKING:
     from podium.objects.snapshots.field_renaming import FieldRenaming
 
 T = TypeVar("T", bound=Object)
+
+
+class Reports(Protocol[T]):
+    """Decodes the versions of objects of a kind that a watch tells of, one after the other."""
+
+    def decode(self, text: bytes | memoryview, /) -> T:
+        """The object that a text describes, as the decoder of its kind gives it."""
+
+    def forget(self, item: T, /) -> None:
+        """Forget an object that was deleted."""
+
+    def clear(self) -> None:
+        """Forget all objects."""
 
 
 class Fault(NamedTuple):
@@ -58,6 +71,10 @@ class Kind(Generic[T]):
     template: Callable[[T], PodTemplate | None] | None = None
     #: What the API server fills in when the object is created.
     apply_defaults: Callable[[T, Admission], T] | None = None
+
+    #: Makes what decodes the versions that a watch tells of, where they repeat most of the version
+    #: before; None where the decoder does.
+    reports: Callable[[], Reports[T]] | None = None
 
     # Scheduling ----------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from podium.objects.kinds.devices import (
 from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object, ObjectMeta
 from podium.objects.kinds.node import Node
+from podium.objects.kinds.node_reports import NodeReports
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import (
     CsiDriver,
@@ -114,6 +115,7 @@ NODE: Final = Kind(
     looked_up=False,
     quantities=quantities.of_node,
     apply_defaults=defaults.default_node,
+    reports=NodeReports,
     category=pseudonyms.NODE,
     anonymize=anonymizing.anonymize_node,
 )
