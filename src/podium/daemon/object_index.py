@@ -104,9 +104,10 @@ class PodIndex(ObjectIndex[Pod]):
             return
         placed = [item for item in items if item.spec.node_name and not item.finished]
         left = {id(item) for item in self._on_first_list(placed)}
-        self.known = {item.key: item for item in placed if id(item) not in left}
+        taken = [item for item in placed if id(item) not in left] if left else placed
+        self.known = {item.key: item for item in taken}
         for item in items:
-            if id(item) in left or not item.spec.node_name:
+            if not item.spec.node_name or (left and id(item) in left):
                 self._report_logged(self.put, item)
 
     def put(self, item: Pod) -> None:

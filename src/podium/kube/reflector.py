@@ -8,12 +8,10 @@ and tries again.
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,6 +22,7 @@ from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
 from podium.objects.kinds.kind import Reports
 from podium.objects.kinds.meta import Object
+from podium.objects.reading.garbage import without_gc
 
 _GONE = 410
 #: The server is asked to end a watch after this time or up to half as much again, with a bookmark;
@@ -205,7 +204,7 @@ class Reflector(Generic[Kind]):
             items.sort(key=attrgetter("key"))
         if not is_first or about.continue_:
             async for page in self._pages(about.continue_):
-                with _without_gc():
+                with without_gc():
                     items += filter(None, map(self._decoded, page.items or ()))
                 about = page.metadata
         self._in_pages = True
@@ -213,7 +212,7 @@ class Reflector(Generic[Kind]):
         self._failures.succeeded(_LIST)
         for each in self._after:
             await each.synced.wait()
-        with _without_gc():
+        with without_gc():
             self._sink.replace(items)
         self.version = about.resource_version
         self.synced.set()
@@ -226,6 +225,7 @@ class Reflector(Generic[Kind]):
         list may be old. Where the API server keeps nothing in memory, it is a page.
         """
         items: list[Kind] = []
+        # What is left of the list; "[" stands before its items once the head is cut off.
         head, rest, wanted = b"", bytearray(), self._span_bytes
         params = {**self._params, "limit": str(self._page), "resourceVersion": "0"}
         async with self._client.reading(self.path, params, seconds=_LIST_SECONDS) as pieces:
@@ -235,32 +235,41 @@ class Reflector(Generic[Kind]):
                     continue
                 if not head and (start := rest.find(_ITEMS)) >= 0:
                     head = bytes(rest[: start + len(_ITEMS)])
-                    del rest[: len(head)]
+                    del rest[: len(head) - 1]
                 end = rest.rfind(_BETWEEN) + 1
-                found = self._decoded_items(b"[" + rest[:end] + b"]") if head and end else None
+                found = self._decoded_span(rest, end) if head and end else None
                 if found is None:
                     wanted = 2 * len(rest)
                     continue
                 items += found
-                del rest[: end + 1]
+                del rest[:end]
+                rest[:1] = b"["
                 wanted = self._span_bytes
         if not head:
             page = _page.decode(rest)
             return [*filter(None, map(self._decoded, page.items or ()))], page.metadata
-        found = self._decoded_items(b"[" + rest.rstrip().removesuffix(b"}"))
+        found = self._decoded_items(rest.rstrip().removesuffix(b"}"))
         if found is None:
             raise ApiError("the list is not as API servers write it")
         return items + found, _page.decode(head + b"]}").metadata
 
-    def _decoded_items(self, text: bytes) -> list[Kind] | None:
+    def _decoded_span(self, text: bytearray, end: int) -> list[Kind] | None:
+        """The items before *end*, where a comma stands before another item."""
+        text[end] = ord("]")
+        with memoryview(text) as whole, whole[: end + 1] as span:
+            found = self._decoded_items(span)
+        text[end] = ord(",")
+        return found
+
+    def _decoded_items(self, text: bytearray | memoryview) -> list[Kind] | None:
         """The items of an array, without those that cannot be decoded; None if it is no array."""
-        with _without_gc():
+        with without_gc():
             try:
                 return self._items_decoder.decode(text)
             except msgspec.DecodeError:
                 pass
             try:
-                raw = _raw_items.decode(text)
+                raw = _raw_items.decode(bytes(text))
             except msgspec.DecodeError:
                 return None
             return [*filter(None, map(self._decoded, raw))]
@@ -291,7 +300,7 @@ class Reflector(Generic[Kind]):
             if error.status == _GONE:
                 self._in_pages = False  # it changes faster than it can be read in pages
             raise
-        with _without_gc():
+        with without_gc():
             return _page.decode(text)
 
     async def _watch(self) -> None:
@@ -407,15 +416,3 @@ class Lines:
             rest = first
         if rest:
             self._begun.append(rest)
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    """Suspend garbage collection while thousands of objects are made that stay."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -303,8 +303,9 @@ class Cache:
         fresh: list[Pod] = []
         left: list[Pod] = []
         for pod in pods:
-            (left if pod.uid in known else fresh).append(pod)
-            known.add(pod.uid)
+            uid = pod.uid
+            (left if uid in known else fresh).append(pod)
+            known.add(uid)
         refused = self.columns.add_pods(fresh)
         for pod in fresh:
             reserved = self.restored(pod)

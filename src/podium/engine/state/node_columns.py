@@ -351,11 +351,16 @@ class NodeColumns:
         self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
 
     def _put_images(self, row: int, node: Node) -> None:
+        registry, images = self.image_registry, self.images
         for image in node.status.images or ():
             for name in image.names or ():
-                size, rows = self.image_registry.setdefault(name, (image.size_bytes, set()))
+                known = registry.get(name)
+                if known is None:
+                    known = registry[name] = (image.size_bytes, set())
+                    images[name] = {}
+                size, rows = known
                 rows.add(row)
-                self.images.setdefault(name, {})[row] = ImageState(size, len(rows))
+                images[name][row] = ImageState(size, len(rows))
 
     def _drop_images(self, row: int, node: Node | None) -> None:
         for image in (node.status.images if node else None) or ():
