@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import random
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,6 +17,7 @@ from podium.daemon.clock import Clocks
 from podium.daemon.logs import Log
 from podium.daemon.options import SchedulerOptions
 from podium.errors import ConfigError
+from podium.host import cluster_run
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
 from podium.host.scheduler_host import HostOptions
 from podium.host.supervisor import TaskDiedError
@@ -135,6 +137,47 @@ def test_pods_are_bound_and_told() -> None:
     events = {each["reason"] for each in world.api.registry.list("Event")}
     assert events == {"Scheduled", "FailedScheduling"}
     assert world.time.sleeps > 0
+
+
+def test_the_program_is_told_once_the_whole_cluster_is_known() -> None:
+    """With the pods that are there already; also one that is stopped before ends well."""
+    world = World(options())
+    known: list[int] = []
+
+    def synced() -> None:
+        scheduler = world.run.host.scheduler
+        assert scheduler is not None
+        known.append(len(scheduler.cache.columns.nodes.order))
+
+    world.run._on_synced = synced
+
+    async def script(world: World) -> None:
+        await until(lambda: bool(known))
+
+    assert asyncio.run(world.play(script)) == 0
+    assert known == [1]
+
+
+def test_garbage_is_collected_once_the_cluster_is_known() -> None:
+    """What is there by then is not looked at any more; what comes later is."""
+    enabled, threshold = gc.isenabled(), gc.get_threshold()
+    try:
+        cluster_run._stop_collection()
+        assert not gc.isenabled()
+        before = gc.get_freeze_count()
+        kept: list[list[int]] = [[] for _ in range(1000)]
+        cluster_run._start_collection()
+        assert gc.isenabled()
+        frozen = gc.get_freeze_count()
+        assert frozen >= before + len(kept)
+
+        more: list[list[int]] = [[] for _ in range(1000)]
+        cluster_run._start_collection()
+        assert gc.get_freeze_count() < frozen + len(more)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
+        (gc.enable if enabled else gc.disable)()
 
 
 BINDS_ONLY = """

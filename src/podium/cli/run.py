@@ -21,6 +21,7 @@ from podium.cli.flags import (
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
+from podium.objects.reading.garbage import without_gc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,15 +181,16 @@ def run(
     The cluster is that of --kubeconfig, $KUBECONFIG, the service account of the pod it runs in, or
     ~/.kube/config. Pods that name another scheduler count as load and are left alone.
     """
-    from podium.cli.console import notes, write  # noqa: PLC0415  not needed for the help
-    from podium.daemon.logs import Log  # noqa: PLC0415
-    from podium.host.cluster_run import run_cluster  # noqa: PLC0415
-    from podium.kube.access import load_access  # noqa: PLC0415
+    with without_gc():
+        from podium.cli.console import notes, write  # noqa: PLC0415  not needed for the help
+        from podium.daemon.logs import Log  # noqa: PLC0415
+        from podium.host.cluster_run import run_cluster  # noqa: PLC0415
+        from podium.kube.access import load_access  # noqa: PLC0415
 
-    own = RunFlags(**given)
-    access = load_access(own.kubeconfig, own.context, own.server)
-    chosen = _chosen(access, flags, own)
-    options = _options(own, flags, chosen)
+        own = RunFlags(**given)
+        access = load_access(own.kubeconfig, own.context, own.server)
+        chosen = _chosen(access, flags, own)
+        options = _options(own, flags, chosen)
     what = "shadows" if own.shadow else "schedules"
     names = ", ".join(sorted(chosen.schedulers))
     line = f"podium {what} pods of {names} at {access.shown} by {chosen.profile.name}"

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
 
 LEADERSHIP_LOST: Final = 1
+#: Garbage is collected after this time even if the cluster is not known yet.
+_LONGEST_START_SECONDS: Final = 60.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -98,12 +100,14 @@ def run_cluster(
     this replica by *pod_name*, or by the name of the machine.
     """
     logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
-    _tune_collection()
 
     async def main() -> int:
         async with ApiClient(access) as client:
             identity = f"{pod_name}_{uuid4()}" if pod_name else ""
-            run = ClusterRun(client, chosen, log, options, identity=identity)
+            run = ClusterRun(
+                client, chosen, log, options, identity=identity, on_synced=_start_collection
+            )
+            asyncio.get_running_loop().call_later(_LONGEST_START_SECONDS, _start_collection)
             on_stop_signal(run.stop)
             shadow = run.host.shadow
             if shadow is None:
@@ -119,14 +123,29 @@ def run_cluster(
                 if run.host.scheduler is not None:
                     report()
 
-    return run_program(main())
+    _stop_collection()
+    try:
+        return run_program(main())
+    finally:
+        gc.enable()
 
 
-def _tune_collection() -> None:
-    """Look for garbage less often: modules stay for ever, and few objects refer to each other."""
+def _stop_collection() -> None:
+    """Collect no garbage while the cluster is read; modules stay for ever and are not looked at."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.disable()
+
+
+def _start_collection() -> None:
+    """Collect garbage from now on, unless that is done already; what was read first is left out.
+
+    It is looked for less often than usual: few objects refer to each other.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
 
 
 class ClusterRun:
@@ -148,7 +167,13 @@ class ClusterRun:
         identity: str = "",
         observers: Sequence[Observer] = (),
         extender_post: Post | None = None,
+        on_synced: Callable[[], None] | None = None,
     ) -> None:
+        """Run a scheduler of the *chosen* profiles.
+
+        *on_synced* is called once the scheduler has seen the whole cluster.
+        """
+        self._on_synced = on_synced
         self._client, self._log, self._options = client, log, options
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
@@ -203,6 +228,22 @@ class ClusterRun:
     async def _until_stopped(self, scheduler: Scheduler) -> int:
         """Wait for the end of the scheduler, which is stopped or loses the lease."""
         working = self.host.start(self._supervisor)
+        if self._on_synced is None:
+            return await self._until_ended(scheduler, working)
+        told = self._supervisor.start(
+            "the start", self._tell(scheduler, self._on_synced), may_return=True
+        )
+        try:
+            return await self._until_ended(scheduler, working)
+        finally:
+            await self._supervisor.stop(told)
+
+    async def _tell(self, scheduler: Scheduler, on_synced: Callable[[], None]) -> None:
+        """Call *on_synced* once the scheduler has seen the whole cluster."""
+        await scheduler.synced.wait()
+        on_synced()
+
+    async def _until_ended(self, scheduler: Scheduler, working: asyncio.Task[None]) -> int:
         if self._options.lease is None:
             await self._supervisor.until(working)
             return 0

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +34,7 @@ from podium.profiles.policy.predicate_registry import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from importlib.metadata import EntryPoints
     from types import ModuleType
 
     from podium.engine.framework.profile import Profile
@@ -125,7 +124,7 @@ def load_rules(
             )
         _add(found, rules, source)
     for name in _unknown_names(policy, found):
-        for offered in entry_points(group=GROUP, name=name):
+        for offered in _offered(name):
             _add(found, rules_in(offered.load()), f"entry point {name}")
     specs = [spec for _, spec in found.values()]
     return Rules(
@@ -160,7 +159,7 @@ def _module(source: str) -> Any:
     """The module that a source names: a file, an entry point or an importable module."""
     if source.endswith(".py") or Path(source).is_file():
         return load_file(source)
-    for offered in entry_points(group=GROUP, name=source):
+    for offered in _offered(source):
         return offered.load()
     try:
         return import_module(source)
@@ -170,8 +169,20 @@ def _module(source: str) -> Any:
         ) from error
 
 
+def _offered(name: str) -> EntryPoints:
+    """What installed packages offer under this name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  it takes long
+
+    return entry_points(group=GROUP, name=name)
+
+
 def load_file(source: str) -> ModuleType:
     """Execute a file of a user as a module; what it raises becomes a `ConfigError`."""
+    from importlib.util import (  # noqa: PLC0415  it takes long
+        module_from_spec,
+        spec_from_file_location,
+    )
+
     path = Path(source)
     spec = spec_from_file_location(f"podium_rules_{path.stem}", path)
     assert spec is not None, source
