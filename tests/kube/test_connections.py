@@ -184,6 +184,45 @@ def test_silence_ends_in_time_and_its_connection_is_not_used_again(run: Run) -> 
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("before", "timeout", "pause", "answered"),
+    [
+        pytest.param(30.0, 0.1, 5.0, False, id="shorter than that of the request before"),
+        pytest.param(0.1, 5.0, 0.4, True, id="longer, and the answer comes after the first"),
+        pytest.param(0.1, 0.3, 5.0, False, id="longer, and no answer comes"),
+    ],
+)
+def test_each_request_on_a_connection_has_its_own_time(
+    run: Run, before: float, timeout: float, pause: float, *, answered: bool
+) -> None:
+    """Though one timer serves all requests of the connection."""
+
+    async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
+        if target == "/late":
+            await asyncio.sleep(pause)
+        writer.write(answer(target.encode()))
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with scripted(reply, connections=1) as (client, script):
+            for _ in range(3):
+                assert await client.request("POST", "/at-once", timeout=before) == b"/at-once"
+            begun = loop.time()
+            asked = client.request("POST", "/late", timeout=timeout)
+            if answered:
+                assert await asked == b"/late"
+            else:
+                with pytest.raises(UnreachableError, match="no answer in time"):
+                    await asked
+                assert timeout - 0.01 < loop.time() - begun < 2.0
+            assert script.connections == 1
+            assert await client.request("POST", "/next") == b"/next"
+            kept = [*client._pool._all]
+        assert all(each._alarm is None for each in kept)
+
+    run(main())
+
+
 def test_a_request_that_is_given_up_leaves_no_answer_to_the_next(run: Run) -> None:
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)

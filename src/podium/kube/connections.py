@@ -83,8 +83,15 @@ class Connection(asyncio.Protocol):
         self.generation = generation
         self.used_at = 0.0
         self.reused = False
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
+        #: When the request under way, or the last one, is too late, by the clock of the loop.
+        self._ends = 0.0
+        #: Rings when that may be so. It outlives a request, because the next one will need it: a
+        #: timer for each would cost more than the time it measures.
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -142,6 +149,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed; the request under way fails."""
         self._transport = None
+        self._set_alarm(None)
         self._fail(str(exc) if exc else "the connection was closed before the answer was complete")
 
     # Called by the parser -------------------------------------------------------------------------
@@ -205,24 +213,40 @@ class Connection(asyncio.Protocol):
         if self.reused:
             self._begin()
         self.reused = True
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         answer: asyncio.Future[Answer] = loop.create_future()
         self._answer = answer
-        alarm = loop.call_later(seconds, self._late)
+        ends = self._ends = loop.time() + seconds
+        if self._alarm is None or ends < self._alarm_at:
+            self._set_alarm(ends)
         transport.write(request)
         try:
             return await answer
         finally:
-            alarm.cancel()
             self._answer = None
 
-    def _late(self) -> None:
-        if self._answer is not None:
-            _time_out(self._answer)
+    def _set_alarm(self, at: float | None) -> None:
+        """Let the alarm ring at this time instead; never, if it is None."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if at is not None:
+            self._alarm, self._alarm_at = self._loop.call_at(at, self._ring), at
+
+    def _ring(self) -> None:
+        """End the request under way if its time is up; otherwise ring again when that is so."""
+        self._alarm = None
+        if self._answer is None:
+            return
+        if self._ends > self._loop.time():
+            self._set_alarm(self._ends)
+            return
+        _time_out(self._answer)
         self.abort()
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._set_alarm(None)
         if self._transport is not None:
             self._transport.abort()
 
