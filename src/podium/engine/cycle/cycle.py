@@ -48,16 +48,18 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     decision = Decision(pod.key, pod.uid, profile.name, nodes=len(view.nodes.order))
     decision.verdicts = view.verdicts
     for gate in profile.gates:
-        decision.held = gate.hold(pod, view)
-        if decision.held is not None:
+        held = gate.hold(pod, view)
+        if held is not None:
+            decision.held = held
             return decision
     try:
         _check(view, attempt)
         pre_filter = PreFilter(pod, view, profile)
-        decision.refused = pre_filter.refused
         attempt.mark("Basic checks done")
         row = None
-        if pre_filter.refused is None:
+        if pre_filter.refused is not None:
+            decision.refused = pre_filter.refused
+        else:
             answers = _kept_answers(attempt, pre_filter)
             if answers is not None:
                 row = select_from_answers(view, attempt, answers, decision)

@@ -16,6 +16,7 @@ import numpy as np
 from podium.engine.fast.score_index import UNFIT
 from podium.engine.fast.score_loops import best_by_group, split_groups
 from podium.engine.rows.resource_block import LARGEST
+from podium.engine.rules.resources import v1_36_numbers as number_layout
 from podium.engine.rules.resources.v1_36_numbers import (
     FORMULAS,
     balance_change_score,
@@ -89,18 +90,15 @@ class RowKernels:
         if not self._batches_left:
             self.loops = compiled_loops()
 
-    def table(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The numbers of all rows side by side, and what `evaluate_rows` brings up to date there.
-
-        These are entries of the journal, and the numbers of pods and nodes to copy.
-        """
+    def table(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of all rows side by side, and the entries of the journal to copy first."""
         journal, pods, nodes = view.journal, view.pods.numbers, view.nodes.numbers
         news = journal.rows.since(self._seen) if self._epoch == journal.epoch else None
         if news is None or len(self._table) != view.nodes.capacity:
             self._table = np.ascontiguousarray(np.concatenate([pods, nodes]).T)
         self._epoch, self._seen = journal.epoch, journal.rows.end
         changed = np.frombuffer(news, np.int64) if news else NO_ENTRIES
-        return self._table, changed, pods, nodes
+        return self._table, changed
 
     def kernel(self, rules: BlockRules, *, nodes_differ: bool) -> RowKernel | None:
         """These rules as machine code; None if it is not loaded, or the rules are others.
@@ -118,41 +116,41 @@ class RowKernel:
     It holds as long as the nodes stay the same.
     """
 
-    __slots__ = ("_bounds", "_kernels", "_loops", "_numbers", "_rules")
+    __slots__ = ("_kernels", "_loops", "_numbers", "_rules")
 
     def __init__(
-        self,
-        rules: BlockRules,
-        kernels: RowKernels,
-        loops: Loops,
-        numbers: tuple[np.ndarray, ...],
-        *,
-        nodes_differ: bool,
+        self, rules: BlockRules, kernels: RowKernels, loops: Loops, numbers: np.ndarray
     ) -> None:
         """*numbers* are the rules as `evaluate_rows` takes them."""
         self._rules, self._kernels, self._loops = rules, kernels, loops
-        self._numbers, self._bounds = numbers, (LARGEST, UNFIT, int(nodes_differ))
+        self._numbers = numbers
 
     def changed(self, view: View, rows: np.ndarray, columns: np.ndarray) -> dict[int, int] | None:
         """Evaluate rows: those with another verdict, and the verdict before.
 
         *columns* are the lines of `AnswerColumns`. None if rules must be asked about all rows.
         """
-        kernels, loops = self._kernels, self._loops
-        if not self._rules.holds(view):
+        kernels, rules = self._kernels, self._rules
+        if not rules.holds(view):
             return None
-        if len(kernels.changed) < len(rows):
-            kernels.changed = np.empty((2 * len(rows), 2), np.int64)
-        count = loops.evaluate(
+        changed = kernels.changed
+        if len(changed) < len(rows):
+            changed = kernels.changed = np.empty((2 * len(rows), 2), np.int64)
+        table, newer = kernels.table(view)
+        count = self._loops.evaluate(
             rows,
-            kernels.table(view),
+            table,
+            newer,
+            view.pods.numbers,
+            view.nodes.numbers,
             self._numbers,
-            (columns, kernels.changed),
-            self._bounds,
+            rules.verdict_of_bits,
+            columns,
+            changed,
         )
         if count < 0:
             return None
-        return dict(kernels.changed[:count].tolist()) if count else {}
+        return dict(changed[:count].tolist()) if count else {}
 
 
 def row_kernel(
@@ -165,8 +163,14 @@ def row_kernel(
     given = {each.formula: (weight, each.numbers) for weight, each in rules.scores}
     if len(given) < len(rules.scores) or not given.keys() <= NO_SCORES.keys():
         return None
-    scores = [given.get(formula, (0, nothing)) for formula, nothing in NO_SCORES.items()]
-    parts = (native.numbers, *(numbers for _, numbers in scores), [weight for weight, _ in scores])
-    numbers = tuple(np.array(each, np.int64) for each in parts)
-    numbers = (*numbers, rules.verdict_of_bits)
-    return RowKernel(rules, kernels, loops, numbers, nodes_differ=nodes_differ)
+    weights, wanted = zip(
+        *(given.get(formula, (0, nothing)) for formula, nothing in NO_SCORES.items()), strict=True
+    )
+    numbers = np.zeros(number_layout.RULES, np.int64)
+    numbers[0] = len(native.numbers)
+    numbers[number_layout.AMOUNTS :][: len(native.numbers)] = native.numbers
+    numbers[number_layout.LEAST : number_layout.BALANCE] = wanted[0]
+    numbers[number_layout.BALANCE : number_layout.WEIGHTS] = wanted[1]
+    numbers[number_layout.WEIGHTS : number_layout.LARGEST] = weights
+    numbers[number_layout.LARGEST :] = LARGEST, UNFIT, nodes_differ
+    return RowKernel(rules, kernels, loops, numbers)

@@ -8,6 +8,7 @@ the best rows of all groups (`SearchedTable`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, overload
 
@@ -18,6 +19,8 @@ from podium.engine.rows.row_groups import Grouping, RowGroups, grouped
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from podium.engine.fast.compiled_rows import Loops
     from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
@@ -308,48 +311,46 @@ class SearchedTable:
         else:
             winners = [each for each, total in zip(found, totals, strict=True) if total == highest]
             count, first = sum(each[1] for each in winners), min(each[2] for each in winners)
-        return BestPositions(self, groups, scores, count, first)
+        return BestPositions(count, first, partial(self._totals, groups, scores))
 
-    def positions(self, groups: RowGroups, scores: Sequence[int]) -> list[int]:
-        """All positions that `best` is about."""
+    def _totals(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
+        """The total of each position, with the score of its group."""
         by_group = np.full(len(self._found), UNFIT, np.int64)
         by_group[groups.numbers] = scores
-        totals = self._scores.take(self._layout.order) + by_group.take(self._groups)
-        found: list[int] = (totals == _highest(totals)).nonzero()[0].tolist()
-        return found
+        totals: np.ndarray = self._scores.take(self._layout.order) + by_group.take(self._groups)
+        return totals
 
 
 class SearchedScores:
     """The rows with the highest total of all, found by compiled code."""
 
-    __slots__ = ("_table", "count")
+    __slots__ = ("_found", "_layout", "_scores", "count")
 
     def __init__(self, layout: GroupLayout, scores: np.ndarray, count: int, loops: Loops) -> None:
         """All rows are one group of the layout."""
-        self._table = SearchedTable(layout, (), scores, count, loops)
+        self._layout, self._scores = layout, scores
         #: How many rows fit.
         self.count = count
+        self._found = np.empty((1, 3), np.int64)
+        loops.best(scores, *layout.compact, self._found, UNFIT)
 
     def best(self) -> Sequence[int]:
         """The positions that share the highest total; some row must fit."""
-        return self._table.best(self._table.feasible_groups(), (0,))
+        [[_, count, first]] = self._found.tolist()
+        return BestPositions(count, first, self._totals)
+
+    def _totals(self) -> np.ndarray:
+        totals: np.ndarray = self._scores.take(self._layout.order)
+        return totals
 
 
 class BestPositions(Sequence[int]):
-    """The best positions of a table: their number and the first, and all only if asked for."""
+    """The positions with the highest total: how many, the first of them, and all if asked for."""
 
-    __slots__ = ("_count", "_first", "_groups", "_scores", "_table")
+    __slots__ = ("_count", "_first", "_totals")
 
-    def __init__(
-        self,
-        table: SearchedTable,
-        groups: RowGroups,
-        scores: Sequence[int],
-        count: int,
-        first: int,
-    ) -> None:
-        self._table, self._groups, self._scores = table, groups, scores
-        self._count, self._first = count, first
+    def __init__(self, count: int, first: int, totals: Callable[[], np.ndarray]) -> None:
+        self._count, self._first, self._totals = count, first, totals
 
     def __len__(self) -> int:
         return self._count
@@ -363,4 +364,6 @@ class BestPositions(Sequence[int]):
     def __getitem__(self, index: int | slice) -> int | list[int]:
         if index == 0:
             return self._first
-        return self._table.positions(self._groups, self._scores)[index]
+        totals = self._totals()
+        found: list[int] = (totals == _highest(totals)).nonzero()[0].tolist()
+        return found[index]

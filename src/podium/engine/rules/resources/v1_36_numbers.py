@@ -111,37 +111,45 @@ FORMULAS: Final = (
 )
 
 
-def evaluate_rows(
-    rows: Numbers,
-    numbers_of_rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    rules: tuple[Numbers, Numbers, Numbers, Numbers, Numbers],
-    answers: tuple[np.ndarray, np.ndarray],
-    bounds: tuple[int, int, int],
+#: Where the rules of a class of pods are in the array that `evaluate_rows` takes: how many amounts
+#: `missing_resources` takes as wanted, and these; what the two scores take; the weights of both;
+#: the largest number of ordinary size; what stands for a sum where the pod does not fit; and 1 if
+#: rows have scores of their nodes, 0 if all have the same.
+AMOUNTS, LEAST, BALANCE, WEIGHTS, LARGEST, UNFIT, NODES_DIFFER, RULES = 1, 4, 8, 10, 12, 13, 14, 15
+
+
+def evaluate_rows(  # noqa: PLR0917 - machine code is called faster without tuples
+    entries: Numbers,
+    table: np.ndarray,
+    newer: Numbers,
+    pods: np.ndarray,
+    nodes: np.ndarray,
+    rules: Numbers,
+    verdict_of: Numbers,
+    columns: np.ndarray,
+    changed: np.ndarray,
 ) -> int:
     """Evaluate rows for one class of pods: how many of them get another verdict, or -1.
 
-    *numbers_of_rows* has the table of `copy_numbers`, and what that takes: it is brought up to date
-    first. *rules* has what the three formulas take as wanted, the
-    weights of the two scores, and the verdict for each answer of `missing_resources`, the first of
-    them for rows that fit. *answers* has the lines of `AnswerColumns`, of which the verdicts and
-    sums of all rules are written, and an array for the rows with another verdict and their verdicts
-    before. *bounds* has the largest number of ordinary size, what is written in place of a sum
-    where the pod does not fit, and 1 if rows have scores of their nodes, 0 if all have the same.
-    -1: a number is not of ordinary size, or a verdict is not known yet; then rules must be asked
-    about all of these rows.
+    *entries* are those rows, in the order in which they changed. *table* is that of `copy_numbers`,
+    which brings it up to date first, with the *newer* ones of all entries. *rules* is described
+    above; *verdict_of* has the verdict for each answer of `missing_resources`, the first of them
+    for rows that fit. *columns* has the lines of `AnswerColumns`, of which the verdicts and sums of
+    all rules are written, and *changed* is for the rows with another verdict and their verdicts
+    before. -1: a number is not of ordinary size, or a verdict is not known yet; then rules must be
+    asked about all of these rows.
     """
-    table, entries, pods, nodes = numbers_of_rows
-    copy_numbers(entries, pods, nodes, table)
-    wanted, least, balance, weights, verdict_of = rules
-    columns, changed = answers
-    largest, unfit, differs = bounds
+    copy_numbers(newer, pods, nodes, table)
+    wanted, least = rules[AMOUNTS : AMOUNTS + rules[0]], rules[LEAST:BALANCE]
+    balance, largest, unfit = rules[BALANCE:WEIGHTS], rules[LARGEST], rules[UNFIT]
+    weight, other_weight = rules[WEIGHTS], rules[WEIGHTS + 1]
     fitting = verdict_of[0]
     count = 0
     # All scores are read in order first: that takes little time, and then those of the rows below
     # come from the cache of the processor, wherever they are.
     scores = columns[3]
     all_fit = lowest_of(scores) > unfit
-    for row in rows:
+    for row in entries:
         numbers = numbers_of(table, row)
         # The bits of all numbers together: the sign of any, and a size that none exceeds.
         bits = 0
@@ -165,10 +173,10 @@ def evaluate_rows(
         if verdict != fitting:
             scores[row] = unfit
             continue
-        total = columns[2, row * differs]
-        if weights[0]:
-            total += weights[0] * least_allocated_score(least, numbers)
-        if weights[1]:
-            total += weights[1] * balance_change_score(balance, numbers)
+        total = columns[2, row * rules[NODES_DIFFER]]
+        if weight:
+            total += weight * least_allocated_score(least, numbers)
+        if other_weight:
+            total += other_weight * balance_change_score(balance, numbers)
         scores[row] = total
     return count
