@@ -63,7 +63,7 @@ def test_nothing_begins_or_ceases_to_count_unnoticed(
     terms = [compiled(term({"app": app}, key), "default") for key in KEYS for app in APPS]
     placed: list[str] = []
     was = present(columns, terms)
-    before = columns.pods.presence()
+    before = columns.pods.presence.changes
     for number, (what, place, avoiding) in enumerate(steps):
         if what != "leave":
             away = [term({"app": what}, "rack")] if avoiding else []
@@ -72,7 +72,7 @@ def test_nothing_begins_or_ceases_to_count_unnoticed(
             placed.append(made.uid)
         elif placed:
             columns.remove_pod(placed.pop(place % len(placed)))
-        if columns.pods.presence() == before:
+        if columns.pods.presence.changes == before:
             assert present(columns, terms) == was
         was = present(columns, terms)
-        before = columns.pods.presence()
+        before = columns.pods.presence.changes

@@ -14,12 +14,11 @@ from podium.engine.pipelines.scoring import run_scores
 from podium.engine.rows.rows import ManyRows
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Generator, Sequence
 
     from podium.engine.cycle.attempt import Attempt
-    from podium.engine.fast.class_answers import ClassAnswers, FeasibleGroups
-    from podium.engine.fast.score_index import ScoreIndex
-    from podium.engine.fast.score_table import ScoreTable, SearchedScores
+    from podium.engine.fast.class_answers import ClassAnswers
     from podium.engine.framework.decision import Decision, ScoreColumn
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
@@ -33,46 +32,57 @@ def select_from_answers(
     None when the stages must run: nominated pods, extenders, sampling, or a cluster-wide rule that
     has something to say.
     """
-    pod, profile, order = attempt.pod, attempt.profile, attempt.order
     if not _covers_all_rows(view, attempt):
         return None
-    index = answers.indexed(pod, order)
-    groups = answers.grouped(pod, order) if index is None else None
-    rows = order if index is not None or groups is not None else answers.feasible(order)
-    if rows is None or not (count := _count(index, groups, rows)):
+    index = answers.indexed(attempt.pod, attempt.order)
+    if index is None:
+        return _select_from_groups(view, attempt, answers, decision)
+    count = index.count
+    if not count:
         return None
-    # Before anything is scored: an error there does not undo that the nodes were looked at.
-    decision.consumed, decision.feasible_count = len(order), count
-    if rejections := answers.rejections():
-        decision.histogram = rejections
-    if groups is not None and groups.rejections:
-        decision.histogram = rejections + groups.rejections
-    attempt.mark("Computing predicates done")
-    best: Sequence[int] | np.ndarray | None
-    if count > 1 and profile.pre_scores:
-        _check_pre_scores(view, attempt)
-    if index is not None:
-        best = index.best()
-    else:
-        best = answers.best_of_groups(pod, groups) if groups is not None else None
-        if best is None:
-            found = answers.feasible(order)
-            if found is None:
-                return None
-            rows, best = found, _best_of(pod, answers, found)
+    _note_feasible(view, attempt, decision, count, answers.rejections())
+    best = index.best()
     attempt.mark("Prioritizing done")
-    return int(rows[best[0]]) if count == 1 else _choose(attempt, decision, rows, best)
+    return _choose(attempt, decision, attempt.order, best, alone=count == 1)
 
 
-def _count(
-    index: ScoreIndex | ScoreTable | SearchedScores | None,
-    groups: FeasibleGroups | None,
-    rows: np.ndarray,
-) -> int:
-    """How many rows are feasible: of an index, of groups, or all these."""
-    if index is not None:
-        return index.count
-    return len(rows) if groups is None else groups.feasible_rows
+def _select_from_groups(
+    view: View, attempt: Attempt, answers: ClassAnswers, decision: Decision
+) -> int | None:
+    """The same where scores look beyond single rows: by groups of rows, or else by all rows."""
+    pod, order = attempt.pod, attempt.order
+    groups = answers.grouped(pod, order)
+    rows = order if groups is not None else answers.feasible(order)
+    count = 0 if rows is None else len(rows) if groups is None else groups.feasible_rows
+    if rows is None or not count:
+        return None
+    rejections = answers.rejections()
+    if groups is not None and groups.rejections:
+        rejections = rejections + groups.rejections
+    _note_feasible(view, attempt, decision, count, rejections)
+    best = answers.best_of_groups(pod, groups) if groups is not None else None
+    if best is None:
+        rows = answers.feasible(order)
+        if rows is None:
+            return None
+        best = _best_of(pod, answers, rows)
+    attempt.mark("Prioritizing done")
+    return _choose(attempt, decision, rows, best, alone=count == 1)
+
+
+def _note_feasible(
+    view: View, attempt: Attempt, decision: Decision, count: int, rejections: Counter[int]
+) -> None:
+    """Note how many rows are feasible, and why others are not; fail if pods cannot be scored.
+
+    Before anything is scored: an error there does not undo that the nodes were looked at.
+    """
+    decision.consumed, decision.feasible_count = len(attempt.order), count
+    if rejections:
+        decision.histogram = rejections
+    attempt.mark("Computing predicates done")
+    if count > 1 and attempt.profile.pre_scores:
+        _check_pre_scores(view, attempt)
 
 
 def _covers_all_rows(view: View, attempt: Attempt) -> bool:
@@ -153,8 +163,17 @@ def _check_pre_scores(view: View, attempt: Attempt) -> None:
 
 
 def _choose(
-    attempt: Attempt, decision: Decision, rows: np.ndarray, best: Sequence[int] | np.ndarray
+    attempt: Attempt,
+    decision: Decision,
+    rows: np.ndarray,
+    best: Sequence[int] | np.ndarray,
+    *,
+    alone: bool = False,
 ) -> int:
-    """One of the best rows, by the rule for ties."""
-    decision.cursor, decision.tied = attempt.ties.cursor, len(best)
-    return int(rows[best[attempt.ties.choose(len(best))]])
+    """One of the best rows, by the rule for ties; there is no choice where a row is *alone*."""
+    chosen = 0
+    if not alone:
+        decision.cursor, decision.tied = attempt.ties.cursor, len(best)
+        chosen = attempt.ties.choose(len(best))
+    row: int = rows.item(best[chosen])
+    return row

@@ -315,7 +315,7 @@ class ClassAnswers:
             return False
         now = (
             view.journal.node_changes,
-            view.pods.presence(),
+            view.pods.presence.changes,
             view.catalog.selection_changes() if self._watches_selectors else 0,
         )
         before, self._outlook = self._outlook, now

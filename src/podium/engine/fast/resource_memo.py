@@ -70,31 +70,31 @@ class ResourceMemo:
 
     def answer(self, pod: Incoming, view: View, row: int) -> RowAnswer:
         """The answer for one row, from the cache if its numbers were seen before."""
-        found = self._by_resources(pod, view, row)
+        states = self._known
+        found = None if states is None else states.get(view.resource_numbers(row))
+        if found is not None:
+            self.hits += 1
+        else:
+            found = self._computed(pod, view, row)
+            if states is not None:
+                self._remember(view.resource_numbers(row), found, states)
         if not self._other:
             return found
         code, position = run_filters_on_row(pod, OneRow(view, row), self._other)
         verdict = position << SHIFT | code
         return (verdict, found[1], found[2]) if verdict < found[0] else found
 
-    def _by_resources(self, pod: Incoming, view: View, row: int) -> RowAnswer:
-        states = self._known
-        if states is None:
-            return self._computed(pod, view, row)
-        state = view.resource_numbers(row)
-        known = states.get(state)
-        if known is not None:
-            self.hits += 1
-            return known
+    def _remember(
+        self, state: Hashable, answer: RowAnswer, states: dict[Hashable, RowAnswer]
+    ) -> None:
+        """Keep the answer for a state that was new, unless most of them are."""
         self.misses += 1
-        known = self._computed(pod, view, row)
         if self.misses > STATES_TO_JUDGE and self.hits < self.misses:
             self._known = None
-            return known
+            return
         if len(states) >= MAX_STATES:
             states.clear()
-        states[state] = known
-        return known
+        states[state] = answer
 
     def _computed(self, pod: Incoming, view: View, row: int) -> RowAnswer:
         found = self._blocks.answer_on(view, row) if self._blocks is not None else None

@@ -300,9 +300,10 @@ class RowAnswers:
         found = None if total == UNFIT else total
         if self.index is not None:
             self.index.put(row, found)
-        for groups in self._groups.values():
-            if groups is not None:
-                groups.put(row, found)
+        if self._groups:
+            for groups in self._groups.values():
+                if groups is not None:
+                    groups.put(row, found)
 
     def _catch_up(self, pod: Incoming, news: array[int]) -> None:
         """Evaluate the rows of these entries of the journal again."""

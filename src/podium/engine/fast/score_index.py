@@ -84,17 +84,6 @@ class _Totals:
         known[totals[order] == UNFIT] = None
         self._totals: list[int | None] = known.tolist()
 
-    def _replace(self, row: int, total: int | None) -> tuple[int, int | None] | None:
-        """Take over a total: the position and the total before; None if nothing changed."""
-        position = self.position_of.get(row)
-        if position is None:
-            return None
-        before = self._totals[position]
-        if before == total:
-            return None
-        self._totals[position] = total
-        return position, before
-
 
 class ScoreIndex(_Totals):
     """Feasible positions by total score, each list in node order."""
@@ -113,10 +102,13 @@ class ScoreIndex(_Totals):
 
     def put(self, row: int, total: int | None) -> None:
         """The row's total changed; None when it does not fit any more."""
-        changed = self._replace(row, total)
-        if changed is None:
+        position = self.position_of.get(row)
+        if position is None:
             return
-        position, before = changed
+        before = self._totals[position]
+        if before == total:
+            return
+        self._totals[position] = total
         if before is not None:
             self._buckets.remove(position, before)
         if total is not None:

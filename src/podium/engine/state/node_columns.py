@@ -139,8 +139,10 @@ class NodeColumns:
         self._order_room = self.order
         #: The order that was last checked for rows named twice, and the answer.
         self._checked_order: tuple[np.ndarray, bool] = (self.order, True)
-        #: What `numbers_of` returned for a row, as long as its node stays.
-        self._numbers_of: dict[int, bytes] = {}
+        #: Per row, a number that is the same for nodes that can allocate the same of native
+        #: resources, and allow as many pods; and these numbers by what can be allocated.
+        self.sizes: list[int] = []
+        self._known_sizes: dict[bytes, int] = {}
         #: Whether all nodes offer a resource, by its column; see `all_offer`.
         self._offered: dict[int, bool] = {}
         #: By their number: many rows, and the names of their nodes.
@@ -157,13 +159,6 @@ class NodeColumns:
             column = self.label_columns[key] = LabelColumn(self.capacity)
             column.fill(list(map(methodcaller("get", key), self.labels)))
         return column
-
-    def numbers_of(self, row: int) -> bytes:
-        """The numbers of a row; equal for nodes that can allocate the same."""
-        found = self._numbers_of.get(row)
-        if found is None:
-            found = self._numbers_of[row] = self.numbers[:, row].tobytes()
-        return found
 
     def rows_named(self, names: Sequence[str]) -> np.ndarray:
         """The rows of these nodes, in this order."""
@@ -254,6 +249,7 @@ class NodeColumns:
             self.names.append(name)
             self.objects.append(None)
             self.labels.append({})
+            self.sizes.append(-1)
         self.row_of[name] = row
         return row
 
@@ -289,7 +285,7 @@ class NodeColumns:
         self._images_version += 1
         for column in (*self.allocatable, self.allowed_pods):
             column[row] = 0
-        self._numbers_of.pop(row, None)
+        self._note_size(row)
         for fact in self.facts.columns():
             fact.clear(row)
         self.objects[row] = None
@@ -337,7 +333,6 @@ class NodeColumns:
         return moves
 
     def _put_allocatable(self, row: int, node: Node) -> None:
-        self._numbers_of.pop(row, None)
         amounts = Amounts()
         amounts.add(node.status.allocatable)
         wanted = {**dict(zip(NATIVE, amounts.native, strict=True)), **amounts.scalars}
@@ -349,6 +344,11 @@ class NodeColumns:
             if self._offered.get(column, False) != bool(wanted.get(name, 0)):
                 self._offered.pop(column, None)
         self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
+        self._note_size(row)
+
+    def _note_size(self, row: int) -> None:
+        known, numbers = self._known_sizes, self.numbers[:, row].tobytes()
+        self.sizes[row] = known.setdefault(numbers, len(known))
 
     def _put_images(self, row: int, node: Node) -> None:
         registry, images = self.image_registry, self.images

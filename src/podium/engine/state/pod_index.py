@@ -113,7 +113,10 @@ class PodIndex:
         self._siblings: dict[str, tuple[Pod, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
         self._forms: dict[FormKey, PodForm] = {}
-        self._presence = Presence()
+        #: Told when pods with some labels, or affinity terms of pods, appear or are gone. While it
+        #: and the nodes stay the same, no tally begins to count pods or ceases to, on all rows or
+        #: on those with a label key. Not to be relied on while there are unknown nodes.
+        self.presence = Presence()
         self.label_sets: dict[tuple[Any, ...], LabelSet] = {}
         self._sets_by_label: ByLabel[LabelSet] = ByLabel()
         self.tallies: dict[object, Tally] = {}
@@ -151,14 +154,6 @@ class PodIndex:
         if ip == ANY_IP or not found:
             return found
         return [port for port in (wanted, (ANY_IP, protocol, number)) if port in found]
-
-    def presence(self) -> tuple[int, int, bool]:
-        """Changes whenever pods with some labels, or affinity terms of pods, appear or are gone.
-
-        While it and the nodes stay the same, no tally begins to count pods or ceases to, on all
-        rows or on those with a label key. Not to be relied on while there are unknown nodes.
-        """
-        return self._presence.changes, len(self.carried), bool(self.total)
 
     def unknown_nodes_by_name(self) -> list[int]:
         """The rows that have no node object, sorted by the node name that their pods give."""
@@ -223,7 +218,7 @@ class PodIndex:
         found = self.label_sets.get(key)
         if found is None:
             found = self.label_sets[key] = LabelSet(
-                namespace, labels, terminating=terminating, presence=self._presence
+                namespace, labels, terminating=terminating, presence=self.presence
             )
             self._sets_by_label.add(found, labels)
             for tally, matches in self._tally_tests.likely(labels):
@@ -236,7 +231,7 @@ class PodIndex:
         return self._sets_by_label.likely(wanted)
 
     def _new_tally(self) -> Tally:
-        return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse, self._presence)
+        return Tally(self._nodes.capacity, self._nodes.label_column, self._sparse, self.presence)
 
     def tally(
         self,
@@ -332,6 +327,7 @@ class PodIndex:
             found = self._carried_index[key] = CarriedTerm(kind, weight, term, tally)
             tally.carried = found
             self.carried.add(found, term.anchor)
+            self.presence.changes += 1
             if term.error:
                 self.invalid_carried.append(found)
         return found
@@ -349,10 +345,11 @@ class PodIndex:
         resident = self.resident(pod, row)
         self.residents[row].append(resident)
         self.by_uid[resident.uid] = resident
-        for port in resident.cls.ports:
-            self.ports[row].add(port)
-            self.port_rows.setdefault(port, set()).add(row)
-            self.port_users[port[1], port[2]][port] += 1
+        if ports := resident.cls.ports:
+            self.ports[row].update(ports)
+            for port in ports:
+                self.port_rows.setdefault(port, set()).add(row)
+                self.port_users[port[1], port[2]][port] += 1
         return resident
 
     def count_added(self, residents: Sequence[Resident]) -> None:
@@ -445,7 +442,7 @@ class PodIndex:
             cls.memo = {}
             cls.form.memo.clear()
         self.tallies, self._tally_tests = {}, ByAnchor()
-        self._presence.changes += 1
+        self.presence.changes += 1
         self._trim_label_sets(live.values())
         self._trim_carried(live.values())
 

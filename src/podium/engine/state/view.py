@@ -60,7 +60,7 @@ class View:
     def resource_numbers(self, row: int) -> Hashable:
         """Everything that a rule of scope RESOURCES can read of a row."""
         pods, nodes = self.pods, self.nodes
-        native = (pods.numbers[:, row].tobytes(), nodes.numbers_of(row))
+        native = (pods.numbers[:, row].tobytes(), nodes.sizes[row])
         if len(pods.requested) == len(NATIVE):
             return native
         others = (*pods.requested[len(NATIVE) :], *nodes.allocatable[len(NATIVE) :])

@@ -49,7 +49,7 @@ def counting_state(view: View) -> Hashable:
         journal.epoch,
         journal.node_changes,
         view.catalog.namespaces.version,
-        view.pods.presence(),
+        view.pods.presence.changes,
     )
 
 
