@@ -167,12 +167,14 @@ class WatchConnection(asyncio.Protocol):
         """The pieces of the body, until it ends; `OSError` if the connection ends before it."""
         while True:
             until = time.monotonic() + SLICE_SECONDS
-            while self._pieces:
+            while self._pieces and self._refused is None:
                 yield self._next_piece()
                 self._resume()
                 if self._pieces and time.monotonic() >= until:
                     await asyncio.sleep(0)
                     until = time.monotonic() + SLICE_SECONDS
+            if self._refused is not None:
+                raise self._refused
             if self._ended:
                 return
             if self._error is not None:
@@ -189,22 +191,8 @@ class WatchConnection(asyncio.Protocol):
         """
         self._take = take
         try:
-            while True:
-                until = time.monotonic() + SLICE_SECONDS
-                while self._pieces and self._refused is None:
-                    take(self._next_piece())
-                    self._resume()
-                    if self._pieces and time.monotonic() >= until:
-                        await asyncio.sleep(0)
-                        until = time.monotonic() + SLICE_SECONDS
-                if self._refused is not None:
-                    raise self._refused
-                if self._ended:
-                    return
-                if self._error is not None:
-                    raise self._error
-                self._waiter = self._loop.create_future()
-                await self._waiter
+            async for piece in self.pieces():
+                take(piece)
         finally:
             self._take = None
 
