@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
@@ -35,25 +35,7 @@ GIBIBYTE = 1024
 
 def text(machine: dict[str, str], found: dict[str, Any]) -> str:
     """The whole document."""
-    parts = (
-        _head(machine),
-        _targets(found["targets"]),
-        _growth(found["growth"]),
-        _memory(found["memory"]),
-        _preemption(found["preemption"]),
-        _startup(found["startup"]),
-        _fitting(found["fitting"]),
-        _cores(found["cores"]),
-        _history(found["history"]),
-        _rules(found["rules"]),
-        _causes(found["causes"]),
-        _mix(found["mix"]),
-        _workloads(found["workloads"]),
-        _upstream(found["upstream"]),
-        _devices(found["devices"]),
-        _cluster(found["cluster"]),
-        _large_cluster(found["large_cluster"]),
-    )
+    parts = [_head(machine), *(write(found[name]) for name, write in SECTIONS.items())]
     return "\n".join(line for part in parts for line in (*part, ""))
 
 
@@ -354,8 +336,6 @@ upstream's workloads about devices (`PODIUM_SCHEDULER_PERF`), steady states for 
 threshold is for upstream's whole system on its machine. Pods per second of processor time depend
 little on other work on the machine.
 """
-#: Sections that can be written alone.
-SECTIONS = ("devices", "causes", "fitting", "cores", "history", "large_cluster")
 
 
 def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -381,15 +361,7 @@ def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
 
 def section(name: str, where: dict[str, str], found: Any) -> str:
     """The text of one section, with the load of the machine it was measured on."""
-    written = {
-        "devices": _devices,
-        "causes": _causes,
-        "fitting": _fitting,
-        "cores": _cores,
-        "history": _history,
-        "large_cluster": _large_cluster,
-    }
-    lines = list(written[name](found))
+    lines = list(SECTIONS[name](found))
     noted = f"{where['date']}, load when started: {where['load when started']}"
     return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
 
@@ -551,3 +523,24 @@ def full_sizes(tests: list[dict[str, Any]], date: str, document: str = "") -> st
 
 def _sections(document: str) -> list[str]:
     return re.split(r"(?m)^(?=## )", document)
+
+
+#: What writes the figures of each script, in the order of the document.
+SECTIONS: dict[str, Callable[[Any], Iterator[str]]] = {
+    "targets": _targets,
+    "growth": _growth,
+    "memory": _memory,
+    "preemption": _preemption,
+    "startup": _startup,
+    "fitting": _fitting,
+    "cores": _cores,
+    "history": _history,
+    "rules": _rules,
+    "causes": _causes,
+    "mix": _mix,
+    "workloads": _workloads,
+    "upstream": _upstream,
+    "devices": _devices,
+    "cluster": _cluster,
+    "large_cluster": _large_cluster,
+}

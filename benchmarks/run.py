@@ -1,7 +1,7 @@
 """Run all benchmarks, each in a process of its own, and write what they say to RESULTS.md.
 
 python benchmarks/run.py            everything, some minutes
-python benchmarks/run.py --only devices    one section alone (causes, devices, large_cluster)
+python benchmarks/run.py --only mix    one section alone; --help lists them
 python benchmarks/run.py --quick    small numbers, to see that it works; nothing is rewritten
 """
 
@@ -21,24 +21,6 @@ from typing import Any
 import report
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = (
-    "targets",
-    "growth",
-    "memory",
-    "preemption",
-    "startup",
-    "fitting",
-    "cores",
-    "history",
-    "rules",
-    "causes",
-    "workloads",
-    "mix",
-    "upstream",
-    "devices",
-    "cluster",
-    "large_cluster",
-)
 FLAGS = {"cluster": ["--beside", "kube-scheduler"]}
 
 
@@ -100,7 +82,7 @@ def main() -> None:
         else:
             results.write_text(report.with_section(results.read_text("utf-8"), section), "utf-8")
         return
-    found = {name: measured(name, quick=quick) for name in SCRIPTS}
+    found = {name: measured(name, quick=quick) for name in report.SECTIONS}
     text = report.text(where, found)
     if quick:
         print(text)
