@@ -71,13 +71,17 @@ class ResourceMemo:
     def answer(self, pod: Incoming, view: View, row: int) -> RowAnswer:
         """The answer for one row, from the cache if its numbers were seen before."""
         states = self._known
-        found = None if states is None else states.get(view.resource_numbers(row))
-        if found is not None:
-            self.hits += 1
-        else:
+        if states is None:
             found = self._computed(pod, view, row)
-            if states is not None:
-                self._remember(view.resource_numbers(row), found, states)
+        else:
+            state = view.resource_numbers(row)
+            known = states.get(state)
+            if known is not None:
+                self.hits += 1
+                found = known
+            else:
+                found = self._computed(pod, view, row)
+                self._remember(state, found, states)
         if not self._other:
             return found
         code, position = run_filters_on_row(pod, OneRow(view, row), self._other)
