@@ -328,8 +328,12 @@ class Scheduler:
                 until = timer() + seconds
 
     async def _wait_for_pod(self) -> None:
-        """Wait until a pod enters the active queue, or the backoff of one is over."""
+        """Wait until a pod enters the active queue, or the backoff of one is over.
+
+        Watches may read less often meanwhile. They catch up before the next decision.
+        """
         self._pod_ready.clear()
+        self._client.let_watches_rest()
         ready = self.queue.next_ready_at()
         seconds = None if ready is None else max(ready - self._clocks.steady(), 0.0)
         try:
@@ -337,6 +341,7 @@ class Scheduler:
                 await self._pod_ready.wait()
         except TimeoutError:
             pass
+        await self._client.catch_up()
 
     async def _attempt(self, turn: Turn) -> None:
         """Decide about one pod, then bind it or handle the failure."""

@@ -74,14 +74,22 @@ class KubeApi(ABC):
         *,
         idle_seconds: float,
         opened: Callable[[], None],
+        may_rest: bool = False,  # noqa: ARG002
     ) -> None:
         """Open a watch and call *take* with each piece of its answer, until the server ends it.
 
-        *opened* is called once the server has accepted the watch.
+        *opened* is called once the server has accepted the watch. A watch that *may_rest* is
+        affected by `let_watches_rest`.
         """
         async with self.stream(path, params, idle_seconds=idle_seconds) as pieces:
             opened()
             await hand_each(pieces, take)
+
+    def let_watches_rest(self) -> None:  # noqa: B027  most watches never rest
+        """Allow watches to read less often, until `catch_up`: nothing is decided meanwhile."""
+
+    async def catch_up(self) -> None:  # noqa: B027
+        """Return when the watches have handed on everything that had arrived by now."""
 
     @asynccontextmanager
     async def reading(

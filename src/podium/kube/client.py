@@ -17,6 +17,7 @@ from podium.kube.api import JSON, KubeApi
 from podium.kube.asked_pause import after_asked_pause
 from podium.kube.connections import Answer, Pool, connected
 from podium.kube.errors import ApiError, UnreachableError, refusal, words
+from podium.kube.watch_pace import WatchPace
 from podium.kube.watch_stream import Watch, WatchConnection
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class ApiClient(KubeApi):
         #: Carries all requests where there is a proxy.
         self._proxied: Proxied | None = None
         self._watches: set[WatchConnection] = set()
+        self._pace = WatchPace()
 
     async def __aenter__(self) -> Self:
         if self._proxy:
@@ -127,11 +129,20 @@ class ApiClient(KubeApi):
         *,
         idle_seconds: float,
         opened: Callable[[], None],
+        may_rest: bool = False,
     ) -> None:
         """Open a watch, and hand its answer to *take* as the event loop receives it."""
         async with self._opened(path, params, idle_seconds) as watch:
             opened()
-            await watch.hand_on(take)
+            await watch.hand_on(take, pace=self._pace if may_rest else None)
+
+    def let_watches_rest(self) -> None:
+        """Allow watches to read less often, until `catch_up`."""
+        self._pace.let_rest()
+
+    async def catch_up(self) -> None:
+        """Return when the watches have handed on everything that had arrived by now."""
+        await self._pace.catch_up()
 
     @asynccontextmanager
     async def _opened(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import aiohttp
 from yarl import URL
@@ -12,6 +11,7 @@ from yarl import URL
 from podium.kube.access import Access
 from podium.kube.api import JSON, hand_each
 from podium.kube.connections import CONNECT_SECONDS, Answer, BrokenError, notice_death
+from podium.kube.watch_pace import WatchPace
 from podium.kube.watch_stream import Watch
 
 
@@ -50,13 +50,16 @@ class Proxied:
         if response.connection is not None and response.connection.transport is not None:
             notice_death(response.connection.transport)
         pieces = _pieces(response)
-        return Watch(
-            response.status,
-            _headers_of(response),
-            pieces,
-            partial(hand_each, pieces),
-            response.close,
-        )
+
+        async def hand_on(
+            take: Callable[[bytes], None],
+            /,
+            *,
+            pace: WatchPace | None = None,  # noqa: ARG001  the HTTP client reads when it likes
+        ) -> None:
+            await hand_each(pieces, take)
+
+        return Watch(response.status, _headers_of(response), pieces, hand_on, response.close)
 
     async def _opened(
         self,

@@ -320,6 +320,8 @@ class Reflector(Generic[Kind]):
             Lines(self._take).feed,
             idle_seconds=idle,
             opened=self._accepted,
+            # Reports come one shortly after the other, and few of them change a decision.
+            may_rest=self._reports is not None,
         )
 
     def _accepted(self) -> None:

@@ -13,11 +13,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import httptools
 
 from podium.kube.connections import NOT_HTTP, BrokenError, notice_death
+from podium.kube.watch_pace import WatchPace
 
 #: So many bytes may wait to be read before the server has to wait.
 _MOST_BYTES: Final = 1 << 20
@@ -27,14 +28,26 @@ _BURST_BYTES: Final = 1 << 16
 SLICE_SECONDS: Final = 0.005
 
 
+class HandOn(Protocol):
+    """Hands the pieces of an answer to a function."""
+
+    def __call__(
+        self, take: Callable[[bytes], None], /, *, pace: WatchPace | None = None
+    ) -> Awaitable[None]:
+        """Call *take* with every piece; returns when the answer ends.
+
+        With a *pace* the watch may leave what arrives in its socket for a while.
+        """
+
+
 class Watch(NamedTuple):
     """The answer to the request of a watch, while it goes on."""
 
     status: int
     headers: dict[str, str]
     pieces: AsyncIterator[bytes]
-    #: Calls a function with every piece, in place of `pieces`; returns when the answer ends.
-    hand_on: Callable[[Callable[[bytes], None]], Awaitable[None]]
+    #: Calls a function with every piece, in place of `pieces`.
+    hand_on: HandOn
     #: Closes the connection.
     close: Callable[[], None]
 
@@ -59,6 +72,8 @@ class WatchConnection(asyncio.Protocol):
         #: Called with every piece while `hand_on` waits for the end of the answer.
         self._take: Callable[[bytes], None] | None = None
         self._is_burst = False
+        #: Decides about rests while `hand_on` waits; None where there are none.
+        self._pace: WatchPace | None = None
         #: What `_take` has raised, which ends the watch.
         self._refused: Exception | None = None
         self._heard_at = time.monotonic()
@@ -75,13 +90,16 @@ class WatchConnection(asyncio.Protocol):
         """Parse a part of the answer; what follows its end is dropped."""
         if self._ended:
             return
-        self._heard_at = time.monotonic()
+        before, self._heard_at = self._heard_at, time.monotonic()
         self._is_burst = len(data) >= _BURST_BYTES
         try:
             self._parser.feed_data(data)
         except NOT_HTTP as error:
             self._fail(BrokenError(f"an answer that is not HTTP: {error}", nothing_came=False))
             self.abort()
+            return
+        if self._pace is not None and not self._paused:
+            self._pace.after_read(self, self._heard_at - before)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed, which ends only an answer without a length."""
@@ -182,19 +200,23 @@ class WatchConnection(asyncio.Protocol):
             self._waiter = self._loop.create_future()
             await self._waiter
 
-    async def hand_on(self, take: Callable[[bytes], None]) -> None:
+    async def hand_on(
+        self, take: Callable[[bytes], None], /, *, pace: WatchPace | None = None
+    ) -> None:
         """Call *take* with every piece of the body; returns and raises as `pieces` ends.
 
         A piece that comes alone is handed on at once, as a part of receiving it. What comes in a
         burst waits for the task that runs this, which lets other tasks run every few milliseconds.
         An error of *take* is raised here, and no further piece is handed on.
         """
-        self._take = take
+        self._take, self._pace = take, pace
         try:
             async for piece in self.pieces():
                 take(piece)
         finally:
-            self._take = None
+            self._take = self._pace = None
+            if pace is not None:
+                pace.forget(self)
 
     def _hand(self, take: Callable[[bytes], None], piece: bytes) -> None:
         """Hand on a piece that has just come; after an error the watch takes no further one."""
@@ -216,6 +238,38 @@ class WatchConnection(asyncio.Protocol):
             self._paused = False
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
+
+    # Called by the pace ---------------------------------------------------------------------------
+
+    def stop_reading(self) -> None:
+        """Leave what arrives in the socket.
+
+        Over TLS a transport that is paused goes on receiving, up to its limit of what may wait to
+        be decrypted. The least limit leaves everything in the socket but what comes first.
+        """
+        transport: Any = self._transport
+        if transport is None or transport.is_closing():
+            return
+        transport.pause_reading()
+        set_limit = getattr(transport, "set_read_buffer_limits", None)
+        if set_limit is not None:
+            set_limit(1)
+
+    def read_again(self) -> None:
+        """Read what has arrived in the socket, and whatever arrives from now on."""
+        transport: Any = self._transport
+        if transport is None or transport.is_closing():
+            return
+        set_limit = getattr(transport, "set_read_buffer_limits", None)
+        if set_limit is not None:
+            set_limit()  # first: with the least limit, a part of a record would wait for the rest
+        if not self._paused:
+            transport.resume_reading()
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether pieces have come that were not handed on yet."""
+        return bool(self._pieces) and self._take is not None and self._refused is None
 
     def abort(self) -> None:
         """Close the connection at once; a reader that still waits for the answer fails."""
