@@ -17,7 +17,7 @@ from podium.daemon.clock import Clocks
 from podium.daemon.logs import Log
 from podium.daemon.options import SchedulerOptions
 from podium.errors import ConfigError
-from podium.host import cluster_run
+from podium.host import cluster_program
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
 from podium.host.scheduler_host import HostOptions
 from podium.host.supervisor import TaskDiedError
@@ -162,17 +162,17 @@ def test_garbage_is_collected_once_the_cluster_is_known() -> None:
     """What is there by then is not looked at any more; what comes later is."""
     enabled, threshold = gc.isenabled(), gc.get_threshold()
     try:
-        cluster_run._stop_collection()
+        cluster_program._stop_collection()
         assert not gc.isenabled()
         before = gc.get_freeze_count()
         kept: list[list[int]] = [[] for _ in range(1000)]
-        cluster_run._start_collection()
+        cluster_program._start_collection()
         assert gc.isenabled()
         frozen = gc.get_freeze_count()
         assert frozen >= before + len(kept)
 
         more: list[list[int]] = [[] for _ in range(1000)]
-        cluster_run._start_collection()
+        cluster_program._start_collection()
         assert gc.get_freeze_count() < frozen + len(more)
     finally:
         gc.unfreeze()

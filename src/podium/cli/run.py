@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.daemon.page_data.page_data import Planner
+    from podium.host.cluster_program import Prepared
     from podium.host.cluster_run import Lease, RunOptions, SecurePort
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
@@ -182,33 +183,50 @@ def run(
     ~/.kube/config. Pods that name another scheduler count as load and are left alone.
     """
     with without_gc():
-        from podium.cli.console import notes, write  # noqa: PLC0415  not needed for the help
-        from podium.daemon.logs import Log  # noqa: PLC0415
-        from podium.host.cluster_run import run_cluster  # noqa: PLC0415
+        from podium.host.cluster_program import run_cluster  # noqa: PLC0415  not for the help
         from podium.kube.access import load_access  # noqa: PLC0415
 
         own = RunFlags(**given)
         access = load_access(own.kubeconfig, own.context, own.server)
-        chosen = _chosen(access, flags, own)
-        options = _options(own, flags, chosen)
+        chosen = _chosen_by_cluster(access, flags, own)
+
+    def prepare() -> Prepared:
+        return _prepared(access, chosen or flags.choose(), flags, own)
+
+    return run_cluster(access, prepare, _show, pod_name=os.environ.get("POD_NAME", ""))
+
+
+def _prepared(
+    access: Access, chosen: ChosenProfiles, flags: ProfileSource, own: RunFlags
+) -> Prepared:
+    """What the flags come to; it is told on standard error."""
+    from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
+    from podium.daemon.logs import Log  # noqa: PLC0415
+    from podium.host.cluster_program import Prepared  # noqa: PLC0415
+
+    options = _options(own, flags, chosen)
     what = "shadows" if own.shadow else "schedules"
     names = ", ".join(sorted(chosen.schedulers))
     line = f"podium {what} pods of {names} at {access.shown} by {chosen.profile.name}"
     sys.stderr.write(f"{line}\n")
     notes(chosen.profile.notes)
-
-    def show(report: str) -> None:
-        write(report)
-        sys.stdout.flush()
-
-    name = os.environ.get("POD_NAME", "")
-    log = Log(own.logging_format, own.v)
-    return run_cluster(access, chosen, log, options, show, pod_name=name)
+    return Prepared(chosen, options, Log(own.logging_format, own.v))
 
 
-def _chosen(access: Access, flags: ProfileSource, own: RunFlags) -> ChosenProfiles:
+def _show(report: str) -> None:
+    """Print the comparison of shadow mode."""
+    from podium.cli.console import write  # noqa: PLC0415  not needed for the help
+
+    write(report)
+    sys.stdout.flush()
+
+
+def _chosen_by_cluster(
+    access: Access, flags: ProfileSource, own: RunFlags
+) -> ChosenProfiles | None:
+    """The profile of a Policy that the cluster keeps; None if the flags choose the profile."""
     if own.policy_configmap is None:
-        return flags.choose()
+        return None
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
 
     if flags.named():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.daemon.clock import real_clocks
 from podium.kube.discovery import discover
-from podium.kube.reflector import Reflector
+from podium.kube.reflector import LIST_SECONDS, Reflector, first_list_params
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
@@ -18,12 +18,29 @@ if TYPE_CHECKING:
     from podium.daemon.clock import Clocks
     from podium.daemon.object_index import ObjectIndex
     from podium.kube.api import KubeApi
+    from podium.kube.client import ApiClient
     from podium.kube.discovery import Served
 
 logger = logging.getLogger(__name__)
 
 #: Pods that Succeeded or Failed use no resources.
 UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+
+
+async def begin_lists(client: ApiClient) -> None:
+    """Send the requests of the two long lists, nodes and pods, before anything else is done.
+
+    Every profile reads both. In a large cluster the API server takes seconds to prepare them; the
+    informers take the answers over.
+    """
+    await asyncio.gather(
+        *(
+            client.begin_reading(
+                f"/api/v1/{plural}", first_list_params(params), seconds=LIST_SECONDS
+            )
+            for plural, params in (("pods", UNFINISHED), ("nodes", {}))
+        )
+    )
 
 
 class Indexes(Protocol):

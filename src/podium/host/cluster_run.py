@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 import random
-import signal
 import socket
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,30 +11,25 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.logs import Log, LogHandler
 from podium.daemon.page_data.activity import Activity
 from podium.daemon.tracing import Tracing
-from podium.host.event_loop import on_stop_signal, run_program
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
-from podium.kube.client import ApiClient
 from podium.kube.lease import LeaderElector, LeaseTimes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
+    from podium.daemon.logs import Log
     from podium.daemon.observers import Observer
     from podium.daemon.page_data.page_data import PageData, Planner
     from podium.daemon.scheduler import Scheduler
     from podium.extender.client import Post
-    from podium.kube.access import Access
     from podium.kube.api import KubeApi
     from podium.library.profile_choice import ChosenProfiles
 
 LEADERSHIP_LOST: Final = 1
-#: Garbage is collected after this time even if the cluster is not known yet.
-_LONGEST_START_SECONDS: Final = 60.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -83,69 +75,6 @@ class RunOptions:
     #: Where spans are sent to, and of how many attempts per million; "" for nowhere.
     tracing_endpoint: str = ""
     tracing_per_million: int = 1_000_000
-
-
-def run_cluster(
-    access: Access,
-    chosen: ChosenProfiles,
-    log: Log,
-    options: RunOptions,
-    show: Callable[[str], None],
-    *,
-    pod_name: str = "",
-) -> int:
-    """Schedule until a signal stops the program or the lease is lost; the exit code.
-
-    In shadow mode *show* is called with the comparison at the end and on SIGUSR1. The lease names
-    this replica by *pod_name*, or by the name of the machine.
-    """
-    logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
-
-    async def main() -> int:
-        async with ApiClient(access) as client:
-            identity = f"{pod_name}_{uuid4()}" if pod_name else ""
-            run = ClusterRun(
-                client, chosen, log, options, identity=identity, on_synced=_start_collection
-            )
-            asyncio.get_running_loop().call_later(_LONGEST_START_SECONDS, _start_collection)
-            on_stop_signal(run.stop)
-            shadow = run.host.shadow
-            if shadow is None:
-                return await run.run()
-
-            def report() -> None:
-                show(shadow.table())
-
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, report)
-            try:
-                return await run.run()
-            finally:
-                if run.host.scheduler is not None:
-                    report()
-
-    _stop_collection()
-    try:
-        return run_program(main())
-    finally:
-        gc.enable()
-
-
-def _stop_collection() -> None:
-    """Collect no garbage while the cluster is read; modules stay for ever and are not looked at."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-
-
-def _start_collection() -> None:
-    """Collect garbage from now on, unless that is done already; what was read first is left out.
-
-    It is looked for less often than usual: few objects refer to each other.
-    """
-    if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
-        gc.enable()
 
 
 class ClusterRun:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from podium.kube.proxied import Proxied
 
 _UNAUTHORIZED = 401
+#: How long `begin_reading` waits until its request is sent; it is sent in the background then.
+_BEGIN_SECONDS = 1.0
 
 
 class Exchange(Protocol):
@@ -53,6 +55,8 @@ class ApiClient(KubeApi):
         self._proxied: Proxied | None = None
         self._watches: set[WatchConnection] = set()
         self._pace = WatchPace()
+        #: Requests that were sent by `begin_reading`, by their target, until `reading` takes them.
+        self._begun: dict[str, asyncio.Task[WatchConnection]] = {}
 
     async def __aenter__(self) -> Self:
         if self._proxy:
@@ -63,6 +67,10 @@ class ApiClient(KubeApi):
 
     async def __aexit__(self, *_: object) -> None:
         self._pool.close()
+        for begun in self._begun.values():
+            begun.cancel()
+        await asyncio.gather(*self._begun.values(), return_exceptions=True)
+        self._begun.clear()
         for watch in [*self._watches]:
             watch.abort()
         if self._proxied is not None:
@@ -85,7 +93,7 @@ class ApiClient(KubeApi):
         It is sent again once if renewed credentials may help, and once after the pause that the
         API server asks for with 429 or 503, if that is short.
         """
-        target = f"{path}?{urlencode(params)}" if params else path
+        target = _target(path, params)
         exchange = (self._through_proxy() or self._pool).exchange
         try:
             answer = await exchange(method, target, body, content_type, seconds=timeout)
@@ -149,7 +157,7 @@ class ApiClient(KubeApi):
         self, path: str, params: Mapping[str, str], idle_seconds: float
     ) -> AsyncIterator[Watch]:
         """The answer to the request of a watch, unless it is refused."""
-        target = f"{path}?{urlencode(params)}"
+        target = _target(path, params)
         proxied = self._through_proxy()
         watch = self._watch if proxied is None else proxied.watch
         try:
@@ -177,28 +185,46 @@ class ApiClient(KubeApi):
         async with self.stream(path, params, idle_seconds=seconds) as pieces:
             yield pieces
 
+    async def begin_reading(self, path: str, params: Mapping[str, str], *, seconds: float) -> None:
+        """Send the request that `reading` will ask for later with the same arguments.
+
+        The API server prepares its answer meanwhile. An error is left to `reading`.
+        """
+        if self._through_proxy() is not None:
+            return
+        target = _target(path, params)
+        begun = asyncio.create_task(self._sent(target, seconds))
+        self._begun[target] = begun
+        await asyncio.wait([begun], timeout=_BEGIN_SECONDS)
+
     def _through_proxy(self) -> Proxied | None:
         """What carries the requests through the proxy; None where there is none."""
         assert self._proxied is not None or not self._proxy, "use it in an async with"
         return self._proxied
 
     async def _watch(self, target: str, idle_seconds: float) -> Watch:
-        """Begin a watch, with the credentials of this moment."""
-        request = await self._pool.written("GET", target)
-        connection = await connected(self.access, WatchConnection)
-        self._watches.add(connection)
+        """The answer to the request of a watch, which is sent now unless it was sent before."""
+        begun = self._begun.pop(target, None)
+        connection = await (begun or self._sent(target, idle_seconds))
 
         def close() -> None:
             self._watches.discard(connection)
             connection.abort()
 
         try:
-            connection.send(request, idle_seconds)
             status = await connection.status
         except BaseException:
             close()
             raise
         return Watch(status, connection.headers, connection.pieces(), connection.hand_on, close)
+
+    async def _sent(self, target: str, idle_seconds: float) -> WatchConnection:
+        """A connection of its own with the request, with the credentials of this moment."""
+        request = await self._pool.written("GET", target)
+        connection = await connected(self.access, WatchConnection)
+        connection.send(request, idle_seconds)
+        self._watches.add(connection)
+        return connection
 
     def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
         asked = f"{method} {self.access.shown}{target}"
@@ -206,6 +232,11 @@ class ApiClient(KubeApi):
 
     def _unreachable(self, error: OSError) -> UnreachableError:
         return UnreachableError(f"{self.access.shown}: {words(error)}")
+
+
+def _target(path: str, params: Mapping[str, str] | None) -> str:
+    """The path and the query of a request."""
+    return f"{path}?{urlencode(params)}" if params else path
 
 
 def _proxy_of(access: Access) -> str:

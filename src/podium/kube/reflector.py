@@ -31,7 +31,9 @@ _WATCH_SECONDS, _GRACE_SECONDS = 120.0, 20.0
 #: A watch that ends sooner is followed by a pause, like an error.
 _SHORT_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
-_LIST_SECONDS = 60.0
+LIST_SECONDS = 60.0
+#: So many objects are asked for at once.
+PAGE = 500
 #: The longest pause that an API server can ask for by Retry-After.
 _LONGEST_ASKED_SECONDS = 60.0
 #: The steps of which failures are told.
@@ -99,7 +101,7 @@ class Reflector(Generic[Kind]):
         decoder: msgspec.json.Decoder[Kind],
         sink: Sink[Kind],
         *,
-        page: int = 500,
+        page: int = PAGE,
         from_memory: bool = True,
         span_bytes: int = _SPAN_BYTES,
         after: Sequence[Reflector[Any]] = (),
@@ -227,8 +229,8 @@ class Reflector(Generic[Kind]):
         items: list[Kind] = []
         # What is left of the list; "[" stands before its items once the head is cut off.
         head, rest, wanted = b"", bytearray(), self._span_bytes
-        params = {**self._params, "limit": str(self._page), "resourceVersion": "0"}
-        async with self._client.reading(self.path, params, seconds=_LIST_SECONDS) as pieces:
+        params = first_list_params(self._params, self._page)
+        async with self._client.reading(self.path, params, seconds=LIST_SECONDS) as pieces:
             async for piece in pieces:
                 rest += piece
                 if len(rest) < wanted:
@@ -293,9 +295,7 @@ class Reflector(Generic[Kind]):
         if token:
             params["continue"] = token
         try:
-            text = await self._client.request(
-                "GET", self.path, params=params, timeout=_LIST_SECONDS
-            )
+            text = await self._client.request("GET", self.path, params=params, timeout=LIST_SECONDS)
         except ApiError as error:
             if error.status == _GONE:
                 self._in_pages = False  # it changes faster than it can be read in pages
@@ -388,6 +388,11 @@ class Reflector(Generic[Kind]):
             name = f"{about.namespace}/{about.name}" if about.namespace else about.name
             self._failures.failed(("object", name), f"{self.path}: {name}: {error}; ignored")
             return None
+
+
+def first_list_params(params: Mapping[str, str], page: int = PAGE) -> dict[str, str]:
+    """The parameters of a first list, which may come from the memory of the API server."""
+    return {**params, "limit": str(page), "resourceVersion": "0"}
 
 
 class Lines:

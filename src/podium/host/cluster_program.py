@@ -1,0 +1,116 @@
+"""The program of `podium run`: its event loop, its signals and its garbage collection.
+
+The lists of nodes and pods are asked for first of all. In a large cluster the API server takes
+seconds to prepare them, and the modules of the scheduler are imported meanwhile: that is why none
+of them is imported here before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from podium.daemon.informers import begin_lists
+from podium.host.event_loop import on_stop_signal, run_program
+from podium.kube.client import ApiClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.daemon.logs import Log
+    from podium.host.cluster_run import RunOptions
+    from podium.kube.access import Access
+    from podium.library.profile_choice import ChosenProfiles
+
+#: Garbage is collected after this time even if the cluster is not known yet.
+_LONGEST_START_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the flags of a run come to."""
+
+    chosen: ChosenProfiles
+    options: RunOptions
+    log: Log
+
+
+def run_cluster(
+    access: Access,
+    prepare: Callable[[], Prepared],
+    show: Callable[[str], None],
+    *,
+    pod_name: str = "",
+) -> int:
+    """Schedule until a signal stops the program or the lease is lost; the exit code.
+
+    *prepare* is called once the lists are asked for. In shadow mode *show* is called with the
+    comparison at the end and on SIGUSR1. The lease names this replica by *pod_name*, or by the name
+    of the machine.
+    """
+
+    async def main() -> int:
+        async with ApiClient(access) as client:
+            await begin_lists(client)
+            return await _run(client, prepare(), show, pod_name)
+
+    _stop_collection()
+    try:
+        return run_program(main())
+    finally:
+        gc.enable()
+
+
+async def _run(
+    client: ApiClient, prepared: Prepared, show: Callable[[str], None], pod_name: str
+) -> int:
+    from podium.daemon.logs import LogHandler  # noqa: PLC0415  with the modules of the scheduler
+    from podium.host.cluster_run import ClusterRun  # noqa: PLC0415
+
+    logging.basicConfig(handlers=[LogHandler(prepared.log)], level=logging.WARNING)
+    run = ClusterRun(
+        client,
+        prepared.chosen,
+        prepared.log,
+        prepared.options,
+        identity=f"{pod_name}_{uuid4()}" if pod_name else "",
+        on_synced=_start_collection,
+    )
+    asyncio.get_running_loop().call_later(_LONGEST_START_SECONDS, _start_collection)
+    on_stop_signal(run.stop)
+    shadow = run.host.shadow
+    if shadow is None:
+        return await run.run()
+
+    def report() -> None:
+        show(shadow.table())
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, report)
+    try:
+        return await run.run()
+    finally:
+        if run.host.scheduler is not None:
+            report()
+
+
+def _stop_collection() -> None:
+    """Collect no garbage while the cluster is read; modules stay for ever and are not looked at."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def _start_collection() -> None:
+    """Collect garbage from now on, unless that is done already; what was read first is left out.
+
+    It is looked for less often than usual: few objects refer to each other.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
