@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 BUDGET_BYTES: Final = 32 << 20
 MOST: Final = 10_000
-#: Bytes that the log itself needs per entry: a place in a queue and in a dictionary, and links.
-_ENTRY_BYTES: Final = 320
+#: Bytes that the log itself needs per entry: a place in a queue and in a dictionary, links, and
+#: the size of the entry.
+_ENTRY_BYTES: Final = 352
+#: Bytes of a step: its name, which all entries share, and its duration.
+_STEP_BYTES: Final = getsizeof(("", 0.0)) + getsizeof(0.0)
 #: A decision that alone would take more than this part of the limit is kept without its matrix.
 _SHARE: Final = 8
 #: The names of deleted nodes are dropped once there are so many of them.
@@ -50,6 +53,7 @@ class Entry:
         "queued_at",
         "seconds",
         "sequence",
+        "size",
         "steps",
         "ties",
         "uid",
@@ -74,18 +78,22 @@ class Entry:
         self._profile = decision.profile
         self._packed = packed
         self._vocabularies: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
+        #: The memory it takes, in bytes, apart from the result of the binding.
+        self.size = (
+            _ENTRY_BYTES
+            + getsizeof(self)
+            + getsizeof(self._vocabularies)
+            + getsizeof(self.key)
+            + getsizeof(self.uid)
+            + getsizeof(packed)
+            + getsizeof(self.steps)
+            + _STEP_BYTES * len(self.steps)
+        )
 
     @property
     def names(self) -> NodeNames:
         """The vocabulary that the node numbers of the entry refer to."""
         return self._vocabularies[1]
-
-    @property
-    def size(self) -> int:
-        """The memory it takes, in bytes."""
-        steps = sum(map(getsizeof, self.steps)) + 24 * len(self.steps) + getsizeof(self.steps)
-        texts = getsizeof(self.key) + getsizeof(self.uid) + getsizeof(self._packed)
-        return _ENTRY_BYTES + getsizeof(self) + getsizeof(self._vocabularies) + texts + steps
 
     def decision(self) -> Decision:
         """Unpack the decision; it has its matrix if it was made with recording."""
@@ -160,11 +168,10 @@ class DecisionLog(Observer):
         if before is not None:
             entry.older, before.newer = before, entry
         self._newest[entry.key] = entry
-        self._entries.append(entry)
+        entries = self._entries
+        entries.append(entry)
         self._bytes += entry.size
-        while len(self._entries) > self._most or (
-            self.size > self._budget_bytes and len(self._entries) > 1
-        ):
+        while len(entries) > self._most or (self.size > self._budget_bytes and len(entries) > 1):
             self._drop()
         for listener in self._listeners:
             listener(entry)
@@ -179,10 +186,8 @@ class DecisionLog(Observer):
 
     def _settle(self, result: AttemptResult, binding: float | str) -> None:
         entry = self._newest.get(result.decision.pod)
-        while entry is not None and (entry.uid, entry.number) != (
-            result.decision.uid,
-            result.number,
-        ):
+        uid, number = result.decision.uid, result.number
+        while entry is not None and (entry.number != number or entry.uid != uid):
             entry = entry.older
         if entry is not None:
             entry.binding = binding

@@ -81,6 +81,8 @@ class NodeNames:
 class _Columns:
     """Appends integer columns to a buffer."""
 
+    __slots__ = ("parts", "shapes")
+
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         #: Type and length of each column.
@@ -136,8 +138,8 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
                 columns.put(column.raw)
                 columns.put(column.score)
                 scores.append((column.name, column.weight, column.uniform))
-    preemption = _packed_preemption(decision.preemption, names, columns, whole=whole)
-    volumes = decision.volumes
+    preemption, held, refused = decision.preemption, decision.held, decision.refused
+    volumes, devices = decision.volumes, decision.devices
     head = (
         decision.node,
         decision.error,
@@ -150,17 +152,17 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
         len(decision.codes) or decision.consumed,
         decision.dropped,
         decision.nominated,
-        _packed_refusal(decision.held),
-        _packed_refusal(decision.refused),
+        None if held is None else _packed_refusal(held),
+        None if refused is None else _packed_refusal(refused),
         decision.post_code,
         decision.post_message,
-        (dict(volumes.bind), list(volumes.provision)) if volumes is not None else None,
+        None if volumes is None else (dict(volumes.bind), list(volumes.provision)),
         decision.extender_failed or None,
-        preemption,
+        None if preemption is None else _packed_preemption(preemption, names, columns, whole=whole),
         scores,
         columns.shapes,
         matrix,
-        _packed_devices(decision.devices),
+        None if devices is None else _packed_devices(devices),
     )
     packed = _encode(head)
     body = b"".join((len(packed).to_bytes(4, "little"), packed, *columns.parts))
@@ -206,10 +208,8 @@ def _fill_matrix(made: Decision, reader: _Reader, names: NodeNames, scores: Any)
         )
 
 
-def _packed_devices(plan: DevicePlan | None) -> Any:
+def _packed_devices(plan: DevicePlan) -> Any:
     """The claims of a pod and what they get, with the parts of claims that pages show."""
-    if plan is None:
-        return None
     claims = [
         (
             each.claim.metadata.name,
@@ -240,9 +240,7 @@ def _devices(packed: Any) -> DevicePlan:
     return DevicePlan(tuple(plans), made)
 
 
-def _packed_refusal(refused: Refused | None) -> tuple[str, str, bool, tuple[str, ...]] | None:
-    if refused is None:
-        return None
+def _packed_refusal(refused: Refused) -> tuple[str, str, bool, tuple[str, ...]]:
     return (refused.plugin, refused.reason, refused.curable, refused.plugins)
 
 
@@ -254,10 +252,8 @@ def _refusal(packed: Any) -> Refused | None:
 
 
 def _packed_preemption(
-    preemption: Preemption | None, names: NodeNames, columns: _Columns, *, whole: bool
+    preemption: Preemption, names: NodeNames, columns: _Columns, *, whole: bool
 ) -> Any:
-    if preemption is None:
-        return None
     columns.put_numbers(names.numbers(preemption.potential))
     candidates = [
         (node, each.pods, each.uids, each.priorities, each.violations, each.earliest)

@@ -159,14 +159,18 @@ class Decision:
     @property
     def volumes(self) -> VolumePlan | None:
         """The volumes reserved for the claims of the pod; None when there is nothing to bind."""
-        found = self.reservations.values()
-        return next((plan for plan in found if isinstance(plan, VolumePlan)), None)
+        for plan in self.reservations.values() if self.reservations else ():
+            if isinstance(plan, VolumePlan):
+                return plan
+        return None
 
     @property
     def devices(self) -> DevicePlan | None:
         """The devices reserved for the claims of the pod; None for a pod without claims."""
-        found = self.reservations.values()
-        return next((plan for plan in found if isinstance(plan, DevicePlan)), None)
+        for plan in self.reservations.values() if self.reservations else ():
+            if isinstance(plan, DevicePlan):
+                return plan
+        return None
 
     @property
     def reasons(self) -> Counter[str]:
