@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from podium.objects.kinds.pod import Pod, PodCondition
 from podium.objects.timestamps import NEVER, seconds
 
@@ -70,8 +72,7 @@ class Waiting:
     awaited: Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """A pod taken from the queue to be tried; ends with `requeue` or `done`."""
 
     queued: QueuedPod
