@@ -12,6 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podium.daemon.observers import acting
 from podium.kube.errors import ApiError, UnreachableError, is_outcome_unknown, is_passing
 
 if TYPE_CHECKING:
@@ -89,13 +90,17 @@ class Binder:
         self._events = events
         self._workers = workers
         self._observers = observers
+        self._bound_observers = acting(observers, "bound")
         self._clocks = clocks
         self._timeout_seconds = timeout_seconds
         self._by_extender = by_extender
 
     def start(self, turn: Turn, result: AttemptResult) -> None:
         """Begin to bind the pod to the node of its decision; returns at once."""
-        self._pre_bind.start(result, partial(self._ready, turn, result))
+        if self._pre_bind.is_needed(result):
+            self._pre_bind.start(result, partial(self._ready, turn, result))
+        else:
+            self._ready(turn, result, "")
 
     def _ready(self, turn: Turn, result: AttemptResult, error: str) -> None:
         if error:
@@ -115,7 +120,8 @@ class Binder:
     async def _bind(self, turn: Turn, result: AttemptResult) -> None:
         pod, node = result.pod, result.decision.node
         assert node is not None
-        began = self._clocks.timer()
+        timer = self._clocks.timer
+        began = timer()
         try:
             await self._send(result.profile, pod, node)
         except NotBoundError as error:
@@ -123,8 +129,8 @@ class Binder:
             return
         self._state.cache.finish_binding(pod.uid, self._clocks.steady())
         self._events.scheduled(pod, node)
-        seconds = self._clocks.timer() - began
-        for observer in self._observers:
+        seconds = timer() - began
+        for observer in self._bound_observers:
             observer.bound(result, node, seconds)
 
     def _failed(self, turn: Turn, result: AttemptResult, error: str, *, volumes: bool) -> None:
@@ -146,10 +152,12 @@ class Binder:
         if not self._state.cache.is_assumed(pod.uid):
             raise NotBoundError("the pod was deleted or placed meanwhile")
         try:
-            if await self._bound_by_extender(profile, pod, node):
-                return
-            # An ignorable extender that failed is passed over, and may have bound the pod.
-            passed_over = any(each.bind_verb and each.ignorable for each in profile.extenders)
+            passed_over = False
+            if profile.extenders:
+                if await self._bound_by_extender(profile, pod, node):
+                    return
+                # An ignorable extender that failed is passed over, and may have bound the pod.
+                passed_over = any(each.bind_verb and each.ignorable for each in profile.extenders)
             await self._post(pod, node, is_lost=passed_over)
         except NotBoundError:
             raise
@@ -160,7 +168,7 @@ class Binder:
 
     async def _bound_by_extender(self, profile: Profile, pod: Pod, node: str) -> bool:
         """Whether an extender has bound the pod; `NotBoundError` if it has not, and failed."""
-        if not profile.extenders or self._by_extender is None:
+        if self._by_extender is None:
             return False
         error = await self._by_extender(profile, pod, node)
         if error:

@@ -60,9 +60,6 @@ class PreBind:
 
     def start(self, result: AttemptResult, done: Callable[[str], None]) -> None:
         """Run the stages for a pod; *done* is called with the error, "" for none."""
-        if not self._is_needed(result):
-            done("")
-            return
         what = f"before binding pod {result.pod.key}"
         self._tasks.begin_stage(what, self._run(result), done)
 
@@ -80,13 +77,13 @@ class PreBind:
         """Cancel all tasks; the pods are not bound."""
         await self._tasks.cancel()
 
-    def _is_needed(self, result: AttemptResult) -> bool:
-        decision = result.decision
-        steps = any(
-            rule.has_pre_bind and rule.name in decision.reservations
-            for rule in result.profile.reserve_rules
-        )
-        return bool(decision.waits) or steps
+    def is_needed(self, result: AttemptResult) -> bool:
+        """Whether a permit rule lets the pod wait, or something reserved is to be carried out."""
+        waits, reservations = result.decision.waits, result.decision.reservations
+        if waits or not reservations:
+            return bool(waits)
+        rules = result.profile.reserve_rules
+        return any(rule.has_pre_bind and rule.name in reservations for rule in rules)
 
     async def _run(self, result: AttemptResult) -> None:
         await self._wait(result)

@@ -39,14 +39,14 @@ class WorkerPool:
         if self._workers < self._limit:
             self._workers += 1
             self._idle.clear()
-            task = asyncio.get_running_loop().create_task(self._work())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.add(asyncio.get_running_loop().create_task(self._work()))
 
     async def _work(self) -> None:
+        task, jobs = asyncio.current_task(), self._jobs
+        assert task is not None
         try:
-            while self._jobs:
-                job = self._jobs.popleft()
+            while jobs:
+                job = jobs.popleft()
                 self._running += 1
                 try:
                     await job()
@@ -55,6 +55,7 @@ class WorkerPool:
                 finally:
                     self._running -= 1
         finally:
+            self._tasks.discard(task)
             self._workers -= 1
             if not self._workers:
                 self._idle.set()
@@ -76,3 +77,4 @@ class WorkerPool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.difference_update(tasks)  # those that had not begun
