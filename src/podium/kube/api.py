@@ -23,7 +23,9 @@ _Object = dict[str, Any]
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-_PLAIN = re.compile(r"[0-9A-Za-z_.~-]+")
+#: Namespace and name that need no quoting in a path, as those of almost all objects.
+_PLAIN_KEY = re.compile(r"[0-9A-Za-z_.~-]+/[0-9A-Za-z_.~-]+")
+_encode = msgspec.json.Encoder().encode
 
 
 class _BoundPod(msgspec.Struct, omit_defaults=True, gc=False):
@@ -155,7 +157,7 @@ class KubeApi(ABC):
     ) -> None:
         """Bind a pod to a node; with a *uid*, only if it still is that pod."""
         metadata = _BoundPod(name, namespace, uid)
-        body = msgspec.json.encode(_Binding(metadata, _Target(node)))
+        body = _encode(_Binding(metadata, _Target(node)))
         await self.request(
             "POST", f"{pod_path(namespace, name)}/binding", body=body, timeout=timeout
         )
@@ -198,9 +200,6 @@ def decoded(text: bytes, asked: str, into: type[T]) -> T:
 
 def pod_path(namespace: str, name: str) -> str:
     """The path of a pod."""
-    return f"/api/v1/namespaces/{_quoted(namespace)}/pods/{_quoted(name)}"
-
-
-def _quoted(name: str) -> str:
-    """A name as a part of a path; those of Kubernetes objects need no quoting."""
-    return name if _PLAIN.fullmatch(name) else quote(name, "")
+    if _PLAIN_KEY.fullmatch(f"{namespace}/{name}") is None:
+        namespace, name = quote(namespace, ""), quote(name, "")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"

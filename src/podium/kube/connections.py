@@ -205,8 +205,11 @@ class Connection(asyncio.Protocol):
         """Whether the last exchange ended well and the server keeps the connection open."""
         return self._kept and not self._surplus and self._transport is not None
 
-    async def exchange(self, request: bytes, seconds: float) -> Answer:
-        """Send a request and wait for its answer, for *seconds* at most."""
+    def exchange(self, request: bytes, seconds: float) -> asyncio.Future[Answer]:
+        """Send a request; its answer, which is waited for for *seconds* at most.
+
+        The connection of a request that is cancelled is not `kept`.
+        """
         transport = self._transport
         if transport is None:
             raise BrokenError("the connection was closed", nothing_came=True)
@@ -220,10 +223,7 @@ class Connection(asyncio.Protocol):
         if self._alarm is None or ends < self._alarm_at:
             self._set_alarm(ends)
         transport.write(request)
-        try:
-            return await answer
-        finally:
-            self._answer = None
+        return answer
 
     def _set_alarm(self, at: float | None) -> None:
         """Let the alarm ring at this time instead; never, if it is None."""

@@ -93,6 +93,8 @@ def _write(series: _Series) -> Write:
 
 
 def _note(message: str) -> str:
+    if len(message) <= _LONGEST_NOTE and message.isascii():
+        return message
     text = message.encode()
     if len(text) <= _LONGEST_NOTE:
         return message

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from datetime import UTC, datetime
 from functools import lru_cache
-from math import modf
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 CORE, EVENTS = "v1", "events.k8s.io/v1"
@@ -93,11 +92,14 @@ class Recent(Generic[_Key, _Kept]):
         return found
 
     def put(self, key: _Key, value: _Kept) -> None:
-        """Set the value of a key."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+        """Set the value of a key, which counts as used."""
+        kept = self._kept
+        before = len(kept)
+        kept[key] = value
+        if len(kept) == before:
+            kept.move_to_end(key)  # a new key is at the end already
+        elif before >= self._size:
+            kept.popitem(last=False)
 
     def drop(self, key: _Key) -> None:
         """Remove a key."""
@@ -135,8 +137,14 @@ def _second(now: int) -> str:
 
 def microsecond(now: float) -> str:
     """A time in the form of `metav1.MicroTime`."""
-    fraction, whole = modf(now)
-    millionths = round(fraction * 1e6)
+    whole = int(now)
+    millionths = round((now - whole) * 1e6)
     if not 0 <= millionths < 1_000_000:
         return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")[:26] + "Z"
-    return f"{_second(int(whole))[:-1]}.{millionths:06d}Z"
+    return f"{_until_fraction(whole)}{millionths:06d}Z"
+
+
+@lru_cache(maxsize=8)
+def _until_fraction(now: int) -> str:
+    """The time up to the point before its fraction."""
+    return f"{_second(now)[:-1]}."

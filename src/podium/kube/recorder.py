@@ -29,6 +29,7 @@ _SWEEP_SECONDS = 360.0
 _DRAIN_POLL_SECONDS = 0.01
 _NOT_FOUND = 404
 _NOT_WRITTEN = "an event could not be written"
+_encode = msgspec.json.Encoder().encode
 
 
 class EventRecorder:
@@ -185,7 +186,7 @@ class EventRecorder:
     async def _send(self, write: Write) -> None:
         path = f"{self._root}/namespaces/{write.namespace}/events"
         if write.patch is not None:
-            body = msgspec.json.encode(write.patch)
+            body = _encode(write.patch)
             try:
                 await self._client.request(
                     "PATCH", f"{path}/{write.name}", body=body, content_type=MERGE_PATCH
@@ -195,7 +196,7 @@ class EventRecorder:
                     raise
             else:
                 return
-        await self._client.request("POST", path, body=msgspec.json.encode(write.event))
+        await self._client.request("POST", path, body=_encode(write.event))
 
     def _warn_once(self, key: str, text: str) -> None:
         """Warn of the first failure of a kind in a while: there may be thousands of the same."""
