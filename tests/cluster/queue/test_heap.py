@@ -1,4 +1,4 @@
-"""The heap of the queue: Go's container/heap, so that ties come out as they do there."""
+"""The heaps of the queue: Go's container/heap, so that ties come out as they do there; or heapq."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster.queue.heap import KeyedHeap
+from podium.cluster.queue.heap import DistinctHeap, KeyedHeap
 
 
 def heap(*members: tuple[str, float]) -> KeyedHeap[str]:
@@ -160,3 +160,39 @@ def test_every_history_gives_the_order_of_container_heap(steps: list[tuple[str, 
         else:
             assert real.pop() == go.pop()
         assert list(real) == [key for _, key in go.items]
+
+
+@settings(max_examples=300, deadline=None)
+@given(STEPS)
+def test_members_of_distinct_ranks_come_out_the_same_of_either_heap(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    """A rank ends in the place of the key, so that no two are equal; a put may repeat one."""
+    slow, fast = heap(), DistinctHeap[str]()
+    for number, (kind, key, rank) in enumerate(steps):
+        if kind == "put":
+            for each in (slow, fast):
+                each.put(key, f"{key}{number}", (rank, ord(key)))
+        elif kind == "remove":
+            assert slow.remove(key) == fast.remove(key)
+        else:
+            assert slow.pop() == fast.pop()
+        assert len(slow) == len(fast)
+        for known in "abcdefghijkl":
+            assert slow.get(known) == fast.get(known)
+            assert (known in slow) == (known in fast)
+    while len(slow):
+        assert slow.pop() == fast.pop()
+    assert fast.pop() is None
+
+
+def test_entries_without_a_member_do_not_add_up() -> None:
+    members = DistinctHeap[int]()
+    for number in range(10_000):
+        members.put("changing", number, (float(-number), 0.0))
+        members.put(f"{number}", number, (float(number), 1.0))
+        assert members.remove(f"{number}") == number
+
+    assert len(members._entries) < 200
+    assert members.pop() == 9_999
+    assert not members

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from podium.cluster.queue.backoff import Backoff, BackoffPool
-from podium.cluster.queue.heap import KeyedHeap, Rank
+from podium.cluster.queue.heap import DistinctHeap, KeyedHeap, Rank
 from podium.cluster.queue.in_flight import InFlight
 from podium.cluster.queue.nominations import Nominations
 from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, Waiting, written_time
@@ -83,7 +83,11 @@ class SchedulingQueue:
         self._clock = clock
         self._rules = rules
         self._options = options
-        self._active: KeyedHeap[QueuedPod] = KeyedHeap()
+        # With the order of arrival in them, no two ranks are equal.
+        has_arrival = options.arrival_order or not options.by_priority
+        self._active: KeyedHeap[QueuedPod] | DistinctHeap[QueuedPod] = (
+            DistinctHeap() if has_arrival else KeyedHeap()
+        )
         self._resting = BackoffPool(options.backoff or _NO_REST)
         self._waiting = WaitingPool()
         self._in_flight = InFlight(keep_requests=rules.keeps_requests)
