@@ -28,12 +28,12 @@ NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _TARGET = re.compile(r"/[!-~]*")
 #: A header that says nothing about the length of an answer or the end of its connection.
 _OTHER_HEADER = (
-    rb"(?:(?![Cc][Oo][Nn](?i:tent-length|nection)|(?i:transfer-encoding|proxy-connection))"
-    rb"[A-Za-z0-9-]++:[^\r\n]*+\r\n)*+"
+    rb"(?:(?![CcTtPp](?i:ontent-length|onnection|ransfer-encoding|roxy-connection))"
+    rb"[A-Za-z0-9-]++:[\t -~]*+\r\n)*+"
 )
 #: The head of an answer with 200 to 203 and a length, as API servers write it.
 _PLAIN_HEAD = re.compile(
-    rb"HTTP/1\.1 (20[0-3]) [^\r\n]*+\r\n"
+    rb"HTTP/1\.1 (20[0-3]) [\t -~]*+\r\n"
     + _OTHER_HEADER
     + rb"(?i:content-length):[ \t]*([0-9]{1,18})[ \t]*+\r\n"
     + _OTHER_HEADER
