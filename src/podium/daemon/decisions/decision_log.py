@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.state.verdicts import Verdicts
 
+    Vocabularies = tuple[Verdicts | None, NodeNames]
+
 BUDGET_BYTES: Final = 32 << 20
 MOST: Final = 10_000
 #: Bytes that the log itself needs per entry: a place in a queue and in a dictionary, links, and
@@ -60,7 +62,7 @@ class Entry:
     )
 
     def __init__(
-        self, result: AttemptResult, sequence: int, packed: bytes, names: NodeNames
+        self, result: AttemptResult, sequence: int, packed: bytes, vocabularies: Vocabularies
     ) -> None:
         decision = result.decision
         self.key, self.uid = decision.pod, decision.uid
@@ -77,12 +79,11 @@ class Entry:
         self.newer: Entry | None = None
         self._profile = decision.profile
         self._packed = packed
-        self._vocabularies: tuple[Verdicts | None, NodeNames] = (decision.verdicts, names)
+        self._vocabularies = vocabularies
         #: The memory it takes, in bytes, apart from the result of the binding.
         self.size = (
             _ENTRY_BYTES
             + getsizeof(self)
-            + getsizeof(self._vocabularies)
             + getsizeof(self.key)
             + getsizeof(self.uid)
             + getsizeof(packed)
@@ -132,6 +133,8 @@ class DecisionLog(Observer):
         self._newest: dict[str, Entry] = {}
         self._names = NodeNames()
         self._vocabularies: list[NodeNames] = [self._names]
+        #: What the newest entries refer to.
+        self._current: Vocabularies = (None, self._names)
         self._bytes = 0
         #: The number of attempts since the start.
         self.sequence = 0
@@ -162,7 +165,10 @@ class DecisionLog(Observer):
         packed = pack(decision, self._names)
         if len(packed) > self._budget_bytes // _SHARE:
             packed = pack(decision, self._names, whole=False)
-        entry = Entry(result, self.sequence, packed, self._names)
+        verdicts, names = self._current
+        if verdicts is not decision.verdicts or names is not self._names:
+            self._current = (decision.verdicts, self._names)
+        entry = Entry(result, self.sequence, packed, self._current)
         self._names.users += 1
         before = self._newest.get(entry.key)
         if before is not None:

@@ -165,7 +165,9 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
         None if devices is None else _packed_devices(devices),
     )
     packed = _encode(head)
-    body = b"".join((len(packed).to_bytes(4, "little"), packed, *columns.parts))
+    body = len(packed).to_bytes(4, "little") + packed
+    if columns.parts:
+        body = b"".join((body, *columns.parts))
     return b"\1" + zlib.compress(body, _LEVEL) if len(body) > _MIN_COMPRESSED else b"\0" + body
 
 
