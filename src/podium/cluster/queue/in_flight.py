@@ -44,9 +44,11 @@ class InFlight:
     def begin(self, queued: QueuedPod, cycle: int) -> Turn:
         """Let a pod take off."""
         start = self._forgotten + len(self._requests)
-        turn = Turn(queued, queued.pod, cycle, queued.attempts, start)
-        self._turns.pop(queued.pod.uid, None)
-        self._turns[queued.pod.uid] = turn
+        pod = queued.pod
+        turn = Turn(queued, pod, cycle, queued.attempts, start)
+        uid = pod.uid
+        self._turns.pop(uid, None)
+        self._turns[uid] = turn
         return turn
 
     def record(self, request: MoveRequest) -> None:
@@ -62,9 +64,10 @@ class InFlight:
 
     def end(self, turn: Turn) -> None:
         """Let a pod land, and forget the requests that no pod in flight needs any more."""
-        if self._turns.get(turn.pod.uid) is not turn:
+        uid = turn.pod.uid
+        if self._turns.get(uid) is not turn:
             return  # it landed before
-        del self._turns[turn.pod.uid]
+        del self._turns[uid]
         if self._requests:
             oldest = next(iter(self._turns.values()), None)
             stale = oldest.start - self._forgotten if oldest else len(self._requests)
