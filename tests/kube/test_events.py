@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
@@ -19,7 +20,7 @@ POD = Reference("Pod", "team", "web-0", "u-1", "v1", "7")
 
 def happened(message: str = "no room", about: Reference = POD, **parts: Any) -> Occurrence:
     what = Occurrence(about, "Warning", "FailedScheduling", message, "podium")
-    return what._replace(**parts)
+    return replace(what, **parts)
 
 
 def written(write: Write | None) -> Write:

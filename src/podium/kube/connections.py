@@ -14,9 +14,10 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import httptools
+import msgspec
 
 from podium.kube.access import Access
 
@@ -59,7 +60,7 @@ def notice_death(transport: asyncio.BaseTransport) -> None:
             found.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """The answer to one request."""
 
     status: int
@@ -132,12 +133,15 @@ class Connection(asyncio.Protocol):
         are not read.
         """
         head = _PLAIN_HEAD.match(data)
-        if head is None or head.end() + int(head[2]) != len(data):
+        if head is None:
+            return False
+        end = head.end()
+        if end + int(head[2]) != len(data):
             return False
         self._seen = self._kept = True
         future, self._answer = self._answer, None
         if future is not None and not future.done():
-            future.set_result(Answer(int(head[1]), {}, data[head.end() :]))
+            future.set_result(Answer(int(head[1]), {}, data[end:]))
         return True
 
     def eof_received(self) -> bool:

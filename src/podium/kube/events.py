@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 CORE, EVENTS = "v1", "events.k8s.io/v1"
 #: How many different events a ledger remembers at most.
 REMEMBERED = 4096
@@ -40,7 +42,7 @@ class Reference(NamedTuple):
         return found
 
 
-class Occurrence(NamedTuple):
+class Occurrence(msgspec.Struct, frozen=True):
     """One thing that happened to an object."""
 
     about: Reference
@@ -54,7 +56,7 @@ class Occurrence(NamedTuple):
     related: Reference | None = None
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True):
     """An event to create or, with a *patch*, to change; created if it does not exist any more."""
 
     namespace: str
