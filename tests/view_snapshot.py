@@ -34,7 +34,9 @@ def snapshot(columns: Columns) -> dict[str, Any]:
         "ports": [sorted(ports) for ports in columns.pods.ports],
         "port rows": {port: sorted(rows) for port, rows in columns.pods.port_rows.items()},
         "volume rows": dict(columns.pods.volume_rows),
-        "images": {name: dict(states) for name, states in columns.nodes.images.items()},
+        "images": {
+            name: (image.size, dict(image.counts)) for name, image in columns.nodes.images.items()
+        },
         "nominated": {row: [r.key for r in pods] for row, pods in columns.pods.nominated.items()},
         "journal": (
             len(columns.journal.rows.entries),

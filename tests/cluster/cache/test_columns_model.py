@@ -361,12 +361,16 @@ class Twins:
         for name in model.nodes:
             for image, state in model.images[name].items():
                 expected.setdefault(image, {})[columns.nodes.row_of[name]] = state
-        assert {k: dict(v) for k, v in columns.nodes.images.items()} == expected
+        images = columns.nodes.images
+        assert expected == {
+            name: {row: (image.size, nodes) for row, nodes in image.counts.items()}
+            for name, image in images.items()
+        }
         holders = {
             image: (size, {columns.nodes.row_of[name] for name in names})
             for image, (size, names) in model.holders.items()
         }
-        assert columns.nodes.image_registry == holders
+        assert {name: (image.size, set(image.counts)) for name, image in images.items()} == holders
 
     def compare_tallies(self) -> None:
         columns, model = self.columns, self.model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from podium.cluster.cache.node_tree import zone_key
 from podium.engine.rules.nodes.v1_36 import seen_features
-from podium.engine.state.node_columns import ImageState
+from podium.engine.state.node_columns import ImageNodes
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View
 from podium.objects.quantity import value
@@ -170,13 +170,13 @@ class Columns(View):
         ports in use, where these are not all that the pods name.
         """
         nodes, names = self.nodes, self.nodes.names
-        sizes = {name: size for name, (size, _) in nodes.image_registry.items()}
+        sizes = {name: image.size for name, image in nodes.images.items()}
         counts: ImageCounts = {}
-        for image, states in nodes.images.items():
-            present = len(nodes.image_registry[image][1])
-            for row, state in states.items():
-                if state.nodes != present:
-                    counts.setdefault(names[row], {})[image] = state.nodes
+        for image, known in nodes.images.items():
+            present = len(known.counts)
+            for row, number in known.counts.items():
+                if number != present:
+                    counts.setdefault(names[row], {})[image] = number
         pressures: Pressures = {}
         for row in nodes.order.tolist():
             found = nodes.facts.pressures.on(row)
@@ -192,16 +192,12 @@ class Columns(View):
     def restore_past(self, past: Past) -> None:
         """Replace what the present nodes and pods say by what earlier ones had said."""
         nodes, row_of = self.nodes, self.nodes.row_of
-        for image, states in nodes.images.items():
-            rows = nodes.image_registry[image][1]
-            size = past.image_sizes[image]
-            nodes.image_registry[image] = (size, rows)
-            for row in states:
-                states[row] = ImageState(size, len(rows))
+        for image, known in list(nodes.images.items()):
+            present = dict.fromkeys(known.counts, len(known.counts))
+            nodes.images[image] = ImageNodes(past.image_sizes[image], present)
         for name, counts in past.image_counts.items():
             for image, number in counts.items():
-                states = nodes.images[image]
-                states[row_of[name]] = ImageState(past.image_sizes[image], number)
+                nodes.images[image].counts[row_of[name]] = number
         for name, found in past.pressures.items():
             nodes.facts.pressures.put(row_of[name], frozenset(found))
         for name, used in past.ports.items():

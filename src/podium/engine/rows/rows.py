@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from itertools import chain, repeat
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import numpy as np
@@ -26,14 +25,15 @@ from typing_extensions import override
 
 from podium.engine.state.int64 import TOP, wrap
 from podium.engine.state.label_column import ABSENT
+from podium.engine.state.node_columns import NO_NODES
 from podium.engine.state.pod_class import ANY_IP, Port
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 
     from podium.engine.state.label_column import LabelColumn
-    from podium.engine.state.node_columns import FactColumn, ImageState
+    from podium.engine.state.node_columns import FactColumn
     from podium.engine.state.pod_class import PodClass, Resident
     from podium.engine.state.tallies import LabelSet, Tally
     from podium.engine.state.verdicts import Reason, Verdicts
@@ -522,23 +522,23 @@ class ManyRows(Rows[Column]):
 
     @override
     def has_image(self, name: str) -> Any:
-        rows = self.view.nodes.images.get(name, {})
+        rows = self.view.nodes.images.get(name, NO_NODES).counts
         return np.isin(self.index, np.fromiter(rows.keys(), np.int64, len(rows)))
 
     @override
     def image_size(self, name: str) -> Any:
-        return self._image(name, attrgetter("size"))
+        image = self.view.nodes.images.get(name, NO_NODES)
+        return self._of_rows(dict.fromkeys(image.counts, image.size))
 
     @override
     def image_nodes(self, name: str) -> Any:
-        return self._image(name, attrgetter("nodes"))
+        return self._of_rows(self.view.nodes.images.get(name, NO_NODES).counts)
 
-    def _image(self, name: str, number: Callable[[ImageState], int]) -> np.ndarray:
-        """A number that nodes report of an image; 0 where they do not have it."""
-        states = self.view.nodes.images.get(name, {})
+    def _of_rows(self, numbers: Mapping[int, int]) -> np.ndarray:
+        """The numbers that some rows have; 0 for all others."""
         column = np.zeros(self.view.nodes.capacity, np.int64)
-        rows = np.fromiter(states.keys(), np.int64, len(states))
-        column[rows] = np.fromiter(map(number, states.values()), np.int64, len(states))
+        rows = np.fromiter(numbers.keys(), np.int64, len(numbers))
+        column[rows] = np.fromiter(numbers.values(), np.int64, len(numbers))
         found: np.ndarray = column[self.index]
         return found
 
@@ -821,17 +821,16 @@ class OneRow(Rows[Scalar]):
 
     @override
     def has_image(self, name: str) -> Any:
-        return self.row in self.view.nodes.images.get(name, {})
+        return self.row in self.view.nodes.images.get(name, NO_NODES).counts
 
     @override
     def image_size(self, name: str) -> Any:
-        state = self.view.nodes.images.get(name, {}).get(self.row)
-        return state.size if state is not None else 0
+        image = self.view.nodes.images.get(name, NO_NODES)
+        return image.size if self.row in image.counts else 0
 
     @override
     def image_nodes(self, name: str) -> Any:
-        state = self.view.nodes.images.get(name, {}).get(self.row)
-        return state.nodes if state is not None else 0
+        return self.view.nodes.images.get(name, NO_NODES).counts.get(self.row, 0)
 
     @override
     def full(self, value: int) -> Any:

@@ -80,11 +80,16 @@ class Facts:
         return list(vars(self).values())
 
 
-class ImageState(NamedTuple):
-    """An image as a node knows it: its size, and how many nodes had it at the last update."""
+class ImageNodes(NamedTuple):
+    """The nodes that have an image."""
 
+    #: As the first of them reported it.
     size: int
-    nodes: int
+    #: Row -> how many nodes had the image when that node was last updated.
+    counts: dict[int, int]
+
+
+NO_NODES = ImageNodes(0, {})
 
 
 class LabelMove(NamedTuple):
@@ -126,10 +131,8 @@ class NodeColumns:
         self.facts = Facts(capacity)
         #: Label key -> its column, for the keys that were read.
         self.label_columns: dict[str, LabelColumn] = {}
-        #: Image name -> row -> the image as that node knows it.
-        self.images: dict[str, dict[int, ImageState]] = {}
-        #: Image name -> its size as first reported, and the rows that have it.
-        self.image_registry: dict[str, tuple[int, set[int]]] = {}
+        #: The images that nodes have, by each of their names.
+        self.images: dict[str, ImageNodes] = {}
         #: Changes when a node comes, goes, or has other images.
         self._images_version = 0
         #: Row -> the version of the images for which `counts_images_of` was true.
@@ -218,7 +221,8 @@ class NodeColumns:
         node = self.objects[row]
         for image in (node.status.images if node else None) or ():
             for name in image.names or ():
-                if self.images[name][row].nodes != len(self.image_registry[name][1]):
+                counts = self.images[name].counts
+                if counts[row] != len(counts):
                     return False
         self._images_counted[row] = self._images_version
         return True
@@ -351,25 +355,24 @@ class NodeColumns:
         self.sizes[row] = known.setdefault(numbers, len(known))
 
     def _put_images(self, row: int, node: Node) -> None:
-        registry, images = self.image_registry, self.images
+        images = self.images
         for image in node.status.images or ():
             for name in image.names or ():
-                known = registry.get(name)
+                known = images.get(name)
                 if known is None:
-                    known = registry[name] = (image.size_bytes, set())
-                    images[name] = {}
-                size, rows = known
-                rows.add(row)
-                images[name][row] = ImageState(size, len(rows))
+                    known = images[name] = ImageNodes(image.size_bytes, {})
+                counts = known.counts
+                counts[row] = 0  # so that the node itself is counted, once
+                counts[row] = len(counts)
 
     def _drop_images(self, row: int, node: Node | None) -> None:
         for image in (node.status.images if node else None) or ():
             for name in image.names or ():
-                states = self.images.get(name)
-                if states is not None and states.pop(row, None) is not None:
-                    self.image_registry[name][1].discard(row)
-                    if not states:
-                        del self.images[name], self.image_registry[name]
+                known = self.images.get(name)
+                if known is not None:
+                    known.counts.pop(row, None)
+                    if not known.counts:
+                        del self.images[name]
 
 
 def longer(column: np.ndarray, capacity: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from podium.engine.framework.rule import Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
 from podium.engine.rules.images.shared import MAX_IMAGE_BYTES, MIN_IMAGE_BYTES, tagged
 from podium.engine.rules.v1_36 import MAX_SCORE
+from podium.engine.state.node_columns import NO_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -37,15 +38,15 @@ class ImageLocality(ScoreRule):
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no node has any of the images."""
-        known = any(name in view.nodes.image_registry for name in _images(pod.cls))
+        known = any(name in view.nodes.images for name in _images(pod.cls))
         return None if known else Everywhere(0)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The size of each image and the number of nodes that hold it."""
-        found = (view.nodes.image_registry.get(name) for name in _images(pod.cls))
+        found = (view.nodes.images.get(name) for name in _images(pod.cls))
         return (
             len(view.nodes.order),
-            *((each[0], len(each[1])) if each else None for each in found),
+            *((each.size, len(each.counts)) if each else None for each in found),
         )
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
@@ -53,7 +54,7 @@ class ImageLocality(ScoreRule):
         total = len(at.view.nodes.order)
         present = at.full(0)
         for name in _images(pod.cls):
-            size, rows = at.view.nodes.image_registry.get(name, (0, ()))
+            size, rows = at.view.nodes.images.get(name, NO_NODES)
             worth = int(float(size) * (float(len(rows)) / float(total))) if rows else 0
             present = present + at.has_image(name) * worth
         spec = pod.cls.spec
@@ -67,7 +68,7 @@ class ImageLocality(ScoreRule):
     def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
         """The images that the node holds: bytes, and on how many nodes of all they are."""
         for name in _images(pod.cls):
-            size, rows = at.view.nodes.image_registry.get(name, (0, ()))
+            size, rows = at.view.nodes.images.get(name, NO_NODES)
             if as_int(at.has_image(name)):
                 yield ScoreNumber(f"bytes of {name}", size, None, "memory")
                 yield ScoreNumber(f"nodes with {name}", len(rows), len(at.view.nodes.order))
