@@ -84,22 +84,20 @@ class Columns(View):
 
     def _put_facts(self, row: int, node: Node) -> None:
         facts = self.nodes.facts
-        conditions = node.status.conditions or ()
+        conditions = _condition_statuses(node)
         facts.taints.put(row, tuple(node.spec.taints or ()))
-        facts.conditions.put(row, tuple((c.type, c.status) for c in conditions))
+        facts.conditions.put(row, conditions)
         facts.unschedulable.put(row, node.spec.unschedulable)
         facts.zone.put(row, zone_key(node.labels))
         facts.avoid.put(row, (node.metadata.annotations or {}).get(AVOID_ANNOTATION, ""))
         facts.features.put(row, seen_features(node.status.declared_features or ()))
         allocatable = node.status.allocatable or {}
-        limits = tuple(
-            (name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)
-        )
-        facts.attach_limits.put(row, limits)
-        reported = {c.type for c in conditions if c.type in PRESSURES}
-        under = _reported_pressures(node)
+        limits = [(name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)]
+        facts.attach_limits.put(row, tuple(limits))
+        reported = _reported_pressures(conditions)
+        under = {name for name, status in reported.items() if status == "True"}
         before = facts.pressures.on(row)
-        facts.pressures.put(row, frozenset(before - reported | under))
+        facts.pressures.put(row, frozenset(before - reported.keys() | under))
 
     # Pods ---------------------------------------------------------------------------------------
 
@@ -180,7 +178,8 @@ class Columns(View):
         pressures: Pressures = {}
         for row in nodes.order.tolist():
             found = nodes.facts.pressures.on(row)
-            if found != _reported_pressures(nodes.objects[row]):
+            reported = _reported_pressures(_condition_statuses(nodes.objects[row]))
+            if found != {name for name, status in reported.items() if status == "True"}:
                 pressures[names[row]] = sorted(found)
         ports = {
             names[row]: sorted(used)
@@ -225,11 +224,14 @@ class Columns(View):
         self.journal.start_epoch()
 
 
-def _reported_pressures(node: Node | None) -> set[str]:
-    """The pressures that the conditions of a node report; of several of a type the last counts."""
+def _condition_statuses(node: Node | None) -> tuple[tuple[str, str], ...]:
     conditions = (node.status.conditions if node is not None else None) or ()
-    reported = {c.type: c.status for c in conditions if c.type in PRESSURES}
-    return {name for name, status in reported.items() if status == "True"}
+    return tuple([(each.type, each.status) for each in conditions])
+
+
+def _reported_pressures(conditions: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Each pressure in the conditions of a node, and its status; of several the last counts."""
+    return {name: status for name, status in conditions if name in PRESSURES}
 
 
 def _is_unchanged(before: Node, now: Node) -> bool:

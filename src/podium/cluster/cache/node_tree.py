@@ -39,13 +39,19 @@ ZONE_LABELS: Final[ZoneLabels] = (
 
 def zone_key(labels: Mapping[str, str] | None, keys: ZoneLabels = BETA_ZONE_LABELS) -> str:
     """Name the zone of a node with these *labels*; nodes without region and zone share one."""
-    region, zone = (_first(labels or {}, names) for names in keys)
+    if not labels:
+        return ""
+    regions, zones = keys
+    region, zone = _first(labels, regions), _first(labels, zones)
     # The null character cannot occur in a label, so no two pairs share a key.
     return f"{region}:\0:{zone}" if region or zone else ""
 
 
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((labels[name] for name in names if name in labels), "")
+    for name in names:
+        if name in labels:
+            return labels[name]
+    return ""
 
 
 @dataclass(slots=True)
@@ -112,7 +118,9 @@ class NodeTree:
         if name in self._zone_of:
             return
         self._settle()
-        found = self._zones.setdefault(zone, _Zone())
+        found = self._zones.get(zone)
+        if found is None:
+            found = self._zones[zone] = _Zone()
         found.names.append(name)
         found.rows.append(row)
         self._zone_of[name] = zone

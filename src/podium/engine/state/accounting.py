@@ -29,6 +29,7 @@ DEFAULT_CPU_MILLIS = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 NATIVE = ("cpu", "memory", "ephemeral-storage")
 CPU, MEMORY, EPHEMERAL = range(3)
+_COLUMNS = {name: column for column, name in enumerate(NATIVE)}
 
 
 def amount(name: str, raw: str | float) -> int:
@@ -46,8 +47,8 @@ class Amounts:
     def add(self, resources: ResourceList | None) -> None:
         """Add a resource list; names that scheduling does not track are dropped."""
         for name, raw in (resources or {}).items():
-            if name in NATIVE:
-                index = NATIVE.index(name)
+            index = _COLUMNS.get(name)
+            if index is not None:
                 self.native[index] = wrap(self.native[index] + amount(name, raw))
             elif is_scalar(name):
                 self.scalars[name] = wrap(self.scalars.get(name, 0) + value(raw))

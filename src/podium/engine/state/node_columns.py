@@ -145,7 +145,7 @@ class NodeColumns:
         #: Per row, a number that is the same for nodes that can allocate the same of native
         #: resources, and allow as many pods; and these numbers by what can be allocated.
         self.sizes: list[int] = []
-        self._known_sizes: dict[bytes, int] = {}
+        self._known_sizes: dict[tuple[int, ...], int] = {}
         #: Whether all nodes offer a resource, by its column; see `all_offer`.
         self._offered: dict[int, bool] = {}
         #: By their number: many rows, and the names of their nodes.
@@ -289,7 +289,7 @@ class NodeColumns:
         self._images_version += 1
         for column in (*self.allocatable, self.allowed_pods):
             column[row] = 0
-        self._note_size(row)
+        self._note_size(row, (0,) * len(self.numbers))
         for fact in self.facts.columns():
             fact.clear(row)
         self.objects[row] = None
@@ -339,19 +339,19 @@ class NodeColumns:
     def _put_allocatable(self, row: int, node: Node) -> None:
         amounts = Amounts()
         amounts.add(node.status.allocatable)
-        wanted = {**dict(zip(NATIVE, amounts.native, strict=True)), **amounts.scalars}
-        for name, number in wanted.items():
-            self.allocatable[self.resource(name)][row] = number
-        for name, column in self.resources.items():
-            if name not in wanted:
-                self.allocatable[column][row] = 0
-            if self._offered.get(column, False) != bool(wanted.get(name, 0)):
-                self._offered.pop(column, None)
-        self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
-        self._note_size(row)
+        for column, number in enumerate(amounts.native):
+            self.allocatable[column][row] = number
+        scalars = {self.resource(name): number for name, number in amounts.scalars.items()}
+        for column in range(len(NATIVE), len(self.allocatable)):
+            self.allocatable[column][row] = scalars.get(column, 0)
+        for column, offered in list(self._offered.items()):
+            if offered != bool(self.allocatable[column][row]):
+                del self._offered[column]
+        pods = self.allowed_pods[row] = value((node.status.allocatable or {}).get("pods", 0))
+        self._note_size(row, (*amounts.native, pods))
 
-    def _note_size(self, row: int) -> None:
-        known, numbers = self._known_sizes, self.numbers[:, row].tobytes()
+    def _note_size(self, row: int, numbers: tuple[int, ...]) -> None:
+        known = self._known_sizes
         self.sizes[row] = known.setdefault(numbers, len(known))
 
     def _put_images(self, row: int, node: Node) -> None:
