@@ -491,9 +491,19 @@ def test_pods_added_together_count_as_if_they_came_one_by_one() -> None:
         for number in range(12)
     ]
     together, one_by_one = cache(), cache()
+    tallies = []
     for believed in (together, one_by_one):
         believed.add_pod(pods[0])
+        counted = believed.columns.pods
+        tallies.append(counted.tally("app 1", lambda each: each.labels["app"] == "1"))
     assert together.add_pods([*pods, pods[1]]) == [pods[0], pods[1]]
     for each in pods[1:]:
         one_by_one.add_pod(each)
     assert snapshot(together.columns) == snapshot(one_by_one.columns)
+    assert tallies[0].rows.tolist() == tallies[1].rows.tolist()
+    assert tallies[0].carriers == tallies[1].carriers > 0
+    first, second = together.columns.pods, one_by_one.columns.pods
+    assert first.presence.changes == second.presence.changes
+    assert {key: each.rows for key, each in first.label_sets.items()} == {
+        key: each.rows for key, each in second.label_sets.items()
+    }

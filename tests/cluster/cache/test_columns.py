@@ -5,10 +5,13 @@ from __future__ import annotations
 from array import array
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import container, node, nodes, pod, term, view
 from podium.cluster.cache.columns import Columns
 from podium.engine.state.accounting import ContainerSums
+from podium.engine.state.journal import RowLog
 from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
@@ -179,6 +182,21 @@ def test_the_journal_is_bounded_and_counts_what_it_dropped() -> None:
     assert list(columns.journal.rows.since(told - 2) or ()) == [0, 0]
     assert columns.journal.rows.since(told) == array("q")
     assert columns.journal.rows.since(columns.journal.rows.start - 1) is None
+
+
+@given(
+    st.integers(0, 9),
+    st.lists(st.lists(st.integers(0, 99), max_size=30), max_size=6),
+)
+def test_entries_added_together_leave_a_log_as_if_they_came_one_by_one(
+    limit: int, parts: list[list[int]]
+) -> None:
+    together, one_by_one = RowLog(limit), RowLog(limit)
+    for part in parts:
+        together.extend(part)
+        for entry in part:
+            one_by_one.add(entry)
+        assert (together.start, together.entries) == (one_by_one.start, one_by_one.entries)
 
 
 def test_nodes_that_come_or_go_start_a_new_epoch() -> None:

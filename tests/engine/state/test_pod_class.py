@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 import podium
 from builders import pod
-from podium.engine.state.pod_class import class_key, is_of_class
+from podium.engine.state.pod_class import class_key, class_parts
 from podium.objects.kinds.meta import OwnerReference
-from podium.objects.kinds.pod import Pod, PodSpec
+from podium.objects.kinds.pod import Pod, PodCondition, PodSpec
 from podium.objects.reading.decode import decode
 from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
@@ -27,6 +27,14 @@ RARE = decode(
       "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
     "status": {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}"""
 ).pods[0]
+
+#: The same pod, which waits for a resize that its node cannot grant.
+PENDING = replace(
+    RARE,
+    status=replace(
+        RARE.status, conditions=[PodCondition("PodResizePending", "True", "Infeasible")]
+    ),
+)
 
 
 def owned(each: Pod, owner: OwnerReference = OWNER) -> Pod:
@@ -49,7 +57,7 @@ def mixed(one: Pod, other: Pod) -> Iterator[Pod]:
 def test_a_pod_of_a_known_controller_gets_the_class_of_its_key(cluster: ClusterV136) -> None:
     index = podium.Simulation(V1_36).cache.columns.pods
     wanted = owned(cluster.wanted)
-    for other in (*cluster.pods, RARE):
+    for other in (*cluster.pods, RARE, PENDING):
         for each in (*mixed(wanted, other), *mixed(owned(other), wanted)):
             changed = owned(each)
             try:
@@ -59,6 +67,19 @@ def test_a_pod_of_a_known_controller_gets_the_class_of_its_key(cluster: ClusterV
             assert found is index.classes[class_key(changed, "")]
 
 
+@settings(max_examples=80, deadline=None)
+@given(clusters_v1_36())
+def test_a_pod_without_a_controller_gets_the_class_of_its_key(cluster: ClusterV136) -> None:
+    index = podium.Simulation(V1_36).cache.columns.pods
+    for other in (*cluster.pods, RARE, PENDING):
+        for each in (*mixed(cluster.wanted, other), *mixed(other, cluster.wanted), owned(other)):
+            try:
+                found = index.class_of(each)
+            except ValueError:
+                continue  # a quantity that cannot be read
+            assert found is index.classes[class_key(each, "")]
+
+
 def test_pods_of_one_template_are_encoded_once() -> None:
     text = (
         '{"kind":"Pod","metadata":{"name":"%s"},"spec":{"nodeName":"%s","containers":[{"name":"c"}],'
@@ -66,8 +87,16 @@ def test_pods_of_one_template_are_encoded_once() -> None:
     )
     both = [owned(decode((text % (name, name, name)).encode()).pods[0]) for name in "ab"]
 
-    assert is_of_class(*both)
+    assert class_parts(both[0]) == class_parts(both[1])
     assert class_key(both[0], "") == class_key(both[1], "")
+
+
+def test_pods_with_the_same_reported_resources_are_encoded_once() -> None:
+    other = replace(RARE, metadata=replace(RARE.metadata, name="other"))
+
+    assert class_parts(RARE) == class_parts(other)
+    assert class_parts(RARE) != class_parts(replace(RARE, status=PENDING.status))
+    assert class_key(RARE, "") != class_key(replace(RARE, status=PENDING.status), "")
 
 
 @pytest.mark.parametrize(

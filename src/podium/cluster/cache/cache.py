@@ -34,7 +34,7 @@ from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.catalog import Catalog
@@ -294,24 +294,18 @@ class Cache:
             self.columns.remove_pod(pod.uid)
             self.columns.add_pod(pod)
 
-    def add_pods(self, pods: Iterable[Pod]) -> list[Pod]:
+    def add_pods(self, pods: Sequence[Pod]) -> list[Pod]:
         """Add pods together, as `add_pod` does it one by one; returns those that were not added.
 
         These are pods that the cache knows, and pods about which `add_pod` may raise an error.
         """
-        known = set(self.columns.pods.by_uid)
-        fresh: list[Pod] = []
-        left: list[Pod] = []
-        for pod in pods:
-            uid = pod.uid
-            (left if uid in known else fresh).append(pod)
-            known.add(uid)
-        refused = self.columns.add_pods(fresh)
-        for pod in fresh:
-            reserved = self.restored(pod)
-            if reserved and pod not in refused:
-                self.columns.pods.reserve(pod.uid, reserved)
-        return refused + left
+        placed, restores = self.columns.pods.by_uid, self.restored is not no_reservations
+        known = set(placed) if restores else set()
+        left = self.columns.add_pods(pods)
+        for pod in pods if restores else ():
+            if pod.uid in placed and pod.uid not in known:
+                self.columns.pods.reserve(pod.uid, self.restored(pod))
+        return left
 
     def update_pod(self, old: Pod, new: Pod) -> None:
         """A placed pod changed."""

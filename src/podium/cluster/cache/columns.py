@@ -109,17 +109,28 @@ class Columns(View):
         return resident
 
     def add_pods(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Put many pods on their nodes; returns those that cannot be read."""
-        added, refused = [], []
+        """Put many pods on their nodes; returns those that cannot be read or are known already."""
+        row_of, objects, add = self.nodes.row_of, self.nodes.objects, self.pods.add_uncounted
+        known = self.pods.by_uid
+        added: list[Resident] = []
+        refused: list[Pod] = []
         for pod in pods:
+            if pod.uid in known:
+                refused.append(pod)
+                continue
+            node_name = pod.spec.node_name
             try:
-                row = self._row_for_pod(pod.spec.node_name)
-                added.append(self.pods.add_uncounted(pod, row))
+                row = row_of.get(node_name)
+                if row is None or objects[row] is None:
+                    row = self._row_for_pod(node_name)
+                added.append(add(pod, row))
             except ValueError:
                 refused.append(pod)
         self.pods.count_added(added)
         for resident in added:
-            self._note_pods(resident)
+            if resident.cls.volumes:
+                self.journal.note_volumes(resident.row)
+        self.journal.note_all_pods([resident.row for resident in added])
         return refused
 
     def _row_for_pod(self, node_name: str) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from podium.cluster.cache.cache import no_reservations
 from podium.engine.framework.rule import ReserveRule
 
 if TYPE_CHECKING:
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from podium.cluster.cache.cache import Cache
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
-
-_NOTHING: Final[Mapping[str, object]] = {}
 
 
 class Reservations:
@@ -33,12 +32,11 @@ class Reservations:
 
     def attach(self, cache: Cache) -> None:
         """Let the cache restore reservations from pods, and report those that are over."""
-        cache.restored, cache.unreserved = self.restored, self.unreserved
+        cache.restored = self.restored if self._restoring else no_reservations
+        cache.unreserved = self.unreserved
 
     def restored(self, pod: Pod) -> Mapping[str, object]:
         """What the rules read from a pod that is on a node already."""
-        if not self._restoring:
-            return _NOTHING
         found = {name: rule.restore(pod) for name, rule in self._restoring.items()}
         return {name: reserved for name, reserved in found.items() if reserved is not None}
 

@@ -8,6 +8,10 @@ told to start over.
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: The number of entries that a log keeps at most.
 DEFAULT_LIMIT = 1 << 16
@@ -35,6 +39,14 @@ class RowLog:
         self.entries.append(entry)
         if len(self.entries) > self._limit:
             half = self._limit // 2
+            del self.entries[:half]
+            self.start += half
+
+    def extend(self, entries: Sequence[int]) -> None:
+        """Append entries, with the same effect as to `add` one after the other."""
+        self.entries.extend(entries)
+        half = self._limit // 2
+        while half and len(self.entries) > self._limit:
             del self.entries[:half]
             self.start += half
 
@@ -75,6 +87,10 @@ class Journal:
     def note_pods(self, row: int) -> None:
         """Note that a pod was added to a row, removed from it, or counts differently there."""
         self.rows.add(row)
+
+    def note_all_pods(self, rows: Sequence[int]) -> None:
+        """Note that a pod was added to each of these rows."""
+        self.rows.extend(rows)
 
     def note_volumes(self, row: int) -> None:
         """Note that the volumes attached to a row may have changed."""

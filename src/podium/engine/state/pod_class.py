@@ -56,7 +56,7 @@ def class_key(pod: Pod, host: str) -> bytes:
             about.labels,
             (owner.kind, owner.uid, owner.name, owner.api_version) if owner else None,
             spec.priority or 0,
-            [_anonymous(each) for each in volumes if volume_matters(each)] if volumes else [],
+            list(map(_anonymous, _mattering(volumes))),
             spec.node_selector,
             spec.affinity,
             spec.tolerations,
@@ -86,37 +86,37 @@ def shares_class(pod: Pod, other: Pod) -> bool:
     )
 
 
-def is_of_class(pod: Pod, other: Pod) -> bool:
-    """Whether two pods of one controller are of one class, seen without encoding them.
+def class_parts(pod: Pod) -> tuple[object, ...]:
+    """What the class of a pod depends on, besides its controller and host.
 
-    False for some that are: those of which the kubelet reports other resources than they request.
-    The host is not compared.
+    It costs less than the key. Pods with equal parts are of one class; some of one class differ
+    here, such as those with an absent priority and a priority of 0.
     """
-    mine, others = pod.spec, other.spec
+    spec, about = pod.spec, pod.metadata
     return (
-        mine.containers == others.containers
-        and pod.metadata.labels == other.metadata.labels
-        and mine.tolerations == others.tolerations
-        and mine.priority == others.priority
-        and mine.node_selector == others.node_selector
-        and mine.affinity == others.affinity
-        and mine.topology_spread_constraints == others.topology_spread_constraints
-        and mine.init_containers == others.init_containers
-        and mine.preemption_policy == others.preemption_policy
-        and mine.host_network is others.host_network
-        and mine.host_users is others.host_users
-        and mine.overhead == others.overhead
-        and mine.resources == others.resources
-        and mine.resource_claims == others.resource_claims
-        and pod.metadata.namespace == other.metadata.namespace
-        and (mine.volumes == others.volumes or not _any_matters(mine, others))
-        and _resized(pod) is None
-        and _resized(other) is None
+        spec.containers,
+        about.labels,
+        spec.tolerations,
+        spec.priority,
+        spec.node_selector,
+        spec.affinity,
+        spec.topology_spread_constraints,
+        spec.init_containers,
+        spec.preemption_policy,
+        spec.host_network,
+        spec.host_users,
+        spec.overhead,
+        spec.resources,
+        spec.resource_claims,
+        about.namespace,
+        _mattering(spec.volumes),
+        _resized(pod),
     )
 
 
-def _any_matters(*specs: PodSpec) -> bool:
-    return any(volume_matters(volume) for spec in specs for volume in spec.volumes or ())
+def _mattering(volumes: list[Volume] | None) -> list[Volume]:
+    """The volumes that any rule looks at."""
+    return [volume for volume in volumes if volume_matters(volume)] if volumes else []
 
 
 def _resized(pod: Pod) -> object:
@@ -125,13 +125,15 @@ def _resized(pod: Pod) -> object:
     containers, init_containers = status.container_statuses, status.init_container_statuses
     if status.resources is None and not containers and not init_containers:
         return None
-    reported = (*(containers or ()), *(init_containers or ()))
-    if status.resources is None and not any(each.resources for each in reported):
+    reported = [*(containers or ()), *(init_containers or ())]
+    if status.resources is None and not [each for each in reported if each.resources]:
         return None
-    pending = any(
-        c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions or ()
-    )
-    return (reported, status.resources, status.allocated_resources, pending)
+    pending = [
+        c
+        for c in status.conditions or ()
+        if c.type == "PodResizePending" and c.reason == "Infeasible"
+    ]
+    return (reported, status.resources, status.allocated_resources, bool(pending))
 
 
 def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
@@ -317,7 +319,7 @@ def started_at(text: str | None) -> float:
 class Resident:
     """A pod on a node (or promised to one): the little that is kept of each."""
 
-    __slots__ = ("cls", "evicted", "key", "labels", "row", "started", "terminating", "uid")
+    __slots__ = ("_started", "cls", "evicted", "key", "labels", "row", "terminating", "uid")
 
     def __init__(self, pod: Pod, cls: PodClass, labels: LabelSet, row: int) -> None:
         self.key = pod.key
@@ -326,10 +328,18 @@ class Resident:
         self.labels = labels
         self.row = row
         terminating = self.terminating = pod.terminating
-        started = pod.status.start_time
-        self.started = NOT_STARTED if started is None else started_at(started)
+        #: The start time as the pod has it, until it is first asked for.
+        self._started: float | str | None = pod.status.start_time
         #: Whether it is leaving because a scheduler evicted it.
         self.evicted = terminating and _evicted(pod)
+
+    @property
+    def started(self) -> float:
+        """The start time in seconds."""
+        found = self._started
+        if not isinstance(found, float):
+            found = self._started = started_at(found)
+        return found
 
     @property
     def priority(self) -> int:

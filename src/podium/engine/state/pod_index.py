@@ -26,7 +26,7 @@ from podium.engine.state.pod_class import (
     RequestFacts,
     Resident,
     class_key,
-    is_of_class,
+    class_parts,
     requests_key,
     shares_class,
     volume_matters,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 LINES = len(NATIVE) + 3
 #: So many specifications are kept to recognize those seen before; then all are dropped.
 MOST_RECENT = 1024
-#: So many controllers are kept to recognize the next pod of each; then all are dropped.
+#: So many controllers and labels are kept to recognize the next pod of each; then all are dropped.
 MOST_SIBLINGS = 1 << 14
 
 
@@ -109,8 +109,9 @@ class PodIndex:
         #: The last pod whose class was asked for, the class, and the host: a pod that is placed
         #: was decided about just before.
         self._last: tuple[Pod, PodClass, str] | None = None
-        #: The last pod of every controller that was encoded, by the uid of the controller.
-        self._siblings: dict[str, tuple[Pod, PodClass]] = {}
+        #: Parts and class of the last pod of every controller that was encoded, by the uid of the
+        #: controller; of pods without one, of the last with the same values of labels, by these.
+        self._siblings: dict[object, tuple[tuple[object, ...], PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
         self._forms: dict[FormKey, PodForm] = {}
         #: Told when pods with some labels, or affinity terms of pods, appear or are gone. While it
@@ -178,21 +179,20 @@ class PodIndex:
             if host == found.host and (pod is other or shares_class(pod, other)):
                 return found
         owner = pod.metadata.controller()
-        if owner is not None:
-            sibling = self._siblings.get(owner.uid)
-            if sibling is not None:
-                other, found = sibling
-                if host == found.host and owner == found.owner and is_of_class(pod, other):
-                    return found
+        siblings = owner.uid if owner is not None else tuple(pod.labels.values())
+        sibling = self._siblings.get(siblings)
+        if sibling is not None:
+            parts, found = sibling
+            if host == found.host and owner == found.owner and parts == class_parts(pod):
+                return found
         key = class_key(pod, host)
         known = self.classes.get(key)
         if known is None:
             known = self.classes[key] = self._compile(pod, host)
             self.classes_by_id[known.id] = known
-        if owner is not None:
-            if len(self._siblings) >= MOST_SIBLINGS:
-                self._siblings.clear()
-            self._siblings[owner.uid] = (pod, known)
+        if len(self._siblings) >= MOST_SIBLINGS:
+            self._siblings.clear()
+        self._siblings[siblings] = (class_parts(pod), known)
         if len(self._recent) >= MOST_RECENT:
             self._recent.clear()
         self._recent[spec] = (pod, known)
@@ -354,10 +354,19 @@ class PodIndex:
 
     def count_added(self, residents: Sequence[Resident]) -> None:
         """Count pods of `add_uncounted`; what equal requests add to a column is added together."""
+        self.total += len(residents)
         rows_of: dict[RequestFacts, list[int]] = defaultdict(list)
+        rows_with: dict[LabelSet, list[int]] = defaultdict(list)
         for resident in residents:
-            rows_of[resident.cls.requests].append(resident.row)
-            self._count_others(resident, 1)
+            row, cls = resident.row, resident.cls
+            rows_of[cls.requests].append(row)
+            rows_with[resident.labels].append(row)
+            if cls.volumes:
+                self._count_volumes(cls, row, 1)
+            for carried in cls.carried:
+                carried.tally.add(row, 1)
+        for labels, rows in rows_with.items():
+            labels.add_each(rows)
         for facts, rows in rows_of.items():
             for resource, number in facts.taken:
                 np.add.at(self.requested[resource], rows, wrap(number))

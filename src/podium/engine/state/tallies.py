@@ -18,7 +18,7 @@ from podium.engine.state.label_column import ABSENT
 from podium.engine.state.selector_index import anchor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from podium.engine.state.label_column import LabelColumn
     from podium.engine.state.selector_index import Anchor, ByAnchor
@@ -356,6 +356,17 @@ class LabelSet:
                 self._presence.changes += 1
         for tally in self.tallies:
             tally.add(row, number)
+
+    def add_each(self, rows: Sequence[int]) -> None:
+        """A pod with these labels came to each of these rows; some may be listed repeatedly."""
+        counts = self.rows
+        if rows and not counts:
+            self._presence.changes += 1
+        for row in rows:
+            counts[row] = counts.get(row, 0) + 1
+        for tally in self.tallies:
+            for row in rows:
+                tally.add(row, 1)
 
     def start_afresh(self) -> None:
         """Forget which tallies and terms mean these pods: both are about to change."""
