@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from podium.engine.rules.devices.cel.environment import (
     COST_LIMIT,
-    CompileError,
     compile_rule,
 )
+from podium.engine.rules.devices.cel.errors import CelError, CompileError
 from podium.engine.rules.devices.cel.evaluation import Scope
-from podium.engine.rules.devices.cel.values import CelError
 from podium.errors import InputError
 from podium.lab.api.field_errors import FieldError, invalid_value
 from podium.objects.kinds.meta import JsonObject

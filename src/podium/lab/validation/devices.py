@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.engine.rules.devices.cel.errors import CompileError
 from podium.errors import InputError
 from podium.lab.api.field_errors import (
     FieldError,
@@ -185,10 +186,7 @@ def _validate_selector(selector: JsonObject, path: str) -> FieldErrors:
         yield too_long(here, "", _MOST_BYTES)
         return
     # The CEL library is loaded with the first selector, if there is one.
-    from podium.engine.rules.devices.cel.environment import (  # noqa: PLC0415
-        CompileError,
-        compile_expression,
-    )
+    from podium.engine.rules.devices.cel.environment import compile_expression  # noqa: PLC0415
 
     try:
         found = compile_expression(text)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.rules.devices.cel.environment import (
-    CompileError,
     Expression,
     compile_expression,
 )
+from podium.engine.rules.devices.cel.errors import CelError, CompileError
 from podium.engine.rules.devices.cel.evaluation import COST_LIMIT_EXCEEDED
-from podium.engine.rules.devices.cel.values import CelError
 from podium.objects.kinds.devices import Device, DeviceAttribute, DeviceCapacity
 
 DRIVER = "gpu.example.com"

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from podium.engine.rules.devices.capacity import consumed_by, shortage
-from podium.engine.rules.devices.cel.environment import CompileError
-from podium.engine.rules.devices.cel.values import CelError
+from podium.engine.rules.devices.cel.errors import CelError, CompileError
 from podium.engine.rules.devices.constraints import constraint_of
 from podium.engine.rules.devices.pools import OfferedDevice, Pool, node_matches
 from podium.objects.kinds.devices import (

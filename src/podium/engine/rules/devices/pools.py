@@ -14,10 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.rules.devices.cel.environment import CompileError, compile_expression
-from podium.engine.rules.devices.cel.environment import variables_of as cel_variables_of
-from podium.engine.rules.devices.cel.evaluation import evaluate
-from podium.engine.rules.devices.cel.values import CelError
+from podium.engine.rules.devices.cel.errors import CelError, CompileError
 from podium.engine.state.devices import DeviceId, PoolId, pool_of
 from podium.objects.field_errors import together
 from podium.objects.quantity import nano
@@ -68,6 +65,10 @@ class OfferedDevice:
         known = self._answers.get(expression)
         if known is not None:
             return known
+        # What evaluates expressions is loaded with the first selector, if there is one.
+        from podium.engine.rules.devices.cel.environment import compile_expression  # noqa: PLC0415
+        from podium.engine.rules.devices.cel.evaluation import evaluate  # noqa: PLC0415
+
         compiled = compile_expression(expression)
         if isinstance(compiled, CompileError):
             return compiled
@@ -80,8 +81,10 @@ class OfferedDevice:
 
     def _device_variables(self) -> dict[str, Any]:
         if self._variables is None:
+            from podium.engine.rules.devices.cel.environment import variables_of  # noqa: PLC0415
+
             try:
-                self._variables = cel_variables_of(self.id.driver, self.device)
+                self._variables = variables_of(self.id.driver, self.device)
             except CelError as error:
                 self._variables = error
         if isinstance(self._variables, CelError):

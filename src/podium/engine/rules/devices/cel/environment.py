@@ -23,8 +23,9 @@ from podium.engine.rules.devices.cel.checked_expression import (
     Select,
     decode,
 )
+from podium.engine.rules.devices.cel.errors import CelError, CompileError
 from podium.engine.rules.devices.cel.evaluation import UnsupportedError, compiled, evaluate
-from podium.engine.rules.devices.cel.values import CelError, DomainMap, Quantity, Semver
+from podium.engine.rules.devices.cel.values import DomainMap, Quantity, Semver
 from podium.errors import InputError
 
 if TYPE_CHECKING:
@@ -133,10 +134,6 @@ _ANY: Final = "google.protobuf.Any"
 _HAS_FIELD: Final = re.compile(
     r"\bhas\(\s*device\.(driver|attributes|capacity|allowMultipleAllocations)\s*\)"
 )
-
-
-class CompileError(Exception):
-    """An expression cannot be compiled; the text is that of kube-scheduler, as far as it goes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from podium.engine.rules.devices.cel.checked_expression import (
     Node,
     Select,
 )
+from podium.engine.rules.devices.cel.errors import CelError
 from podium.engine.rules.devices.cel.functions import (
     EXTENSIONS,
     STANDARD,
@@ -33,7 +34,6 @@ from podium.engine.rules.devices.cel.functions import (
 )
 from podium.engine.rules.devices.cel.values import (
     NO_SUCH_OVERLOAD,
-    CelError,
     Optional,
     equal,
     type_name,

@@ -13,6 +13,7 @@ from functools import cmp_to_key, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+from podium.engine.rules.devices.cel.errors import CelError
 from podium.engine.rules.devices.cel.network import Cidr, Ip, Url, contains, is_valid
 from podium.engine.rules.devices.cel.times import SECOND, Duration, Timestamp
 from podium.engine.rules.devices.cel.values import (
@@ -21,7 +22,6 @@ from podium.engine.rules.devices.cel.values import (
     NO_SUCH_OVERLOAD,
     NONE,
     UINT_MAX,
-    CelError,
     DomainMap,
     Optional,
     Quantity,

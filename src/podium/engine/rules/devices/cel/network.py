@@ -11,7 +11,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, quote
 
-from podium.engine.rules.devices.cel.values import CelError, Opaque
+from podium.engine.rules.devices.cel.errors import CelError
+from podium.engine.rules.devices.cel.values import Opaque
 
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/?#]*))?"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import ClassVar, Final
 
-from podium.engine.rules.devices.cel.values import CelError, Opaque
+from podium.engine.rules.devices.cel.errors import CelError
+from podium.engine.rules.devices.cel.values import Opaque
 
 SECOND: Final = 10**9
 _UNITS: Final = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any, ClassVar, Final
 
+from podium.engine.rules.devices.cel.errors import CelError
 from podium.objects.quantity import QuantityError, amount_of
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
@@ -19,10 +20,6 @@ QUANTITY_SYNTAX: Final = (
 )
 UNKNOWN_SUFFIX: Final = "unable to parse quantity's suffix"
 _QUANTITY: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
-
-
-class CelError(Exception):
-    """An evaluation failed; the text is that of kube-scheduler."""
 
 
 class UInt(int):
