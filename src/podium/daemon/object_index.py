@@ -29,9 +29,10 @@ class ObjectIndex(Generic[T]):
 
     def replace(self, items: list[Any]) -> None:
         """Make these the only objects, reporting what was added, changed and deleted."""
-        kept = {item.key for item in items}
-        for gone in [item for key, item in self.known.items() if key not in kept]:
-            self._report_logged(self.drop, gone)
+        if self.known:
+            kept = {item.key for item in items}
+            for gone in [item for key, item in self.known.items() if key not in kept]:
+                self._report_logged(self.drop, gone)
         for item in items:
             self._report_logged(self.put, item)
 

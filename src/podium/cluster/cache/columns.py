@@ -95,9 +95,9 @@ class Columns(View):
         limits = [(name, value(raw)) for name, raw in allocatable.items() if is_attachable(name)]
         facts.attach_limits.put(row, tuple(limits))
         reported = _reported_pressures(conditions)
-        under = {name for name, status in reported.items() if status == "True"}
+        under = _true(reported)
         before = facts.pressures.on(row)
-        facts.pressures.put(row, frozenset(before - reported.keys() | under))
+        facts.pressures.put(row, before.difference(reported) | under)
 
     # Pods ---------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Columns(View):
         for row in nodes.order.tolist():
             found = nodes.facts.pressures.on(row)
             reported = _reported_pressures(_condition_statuses(nodes.objects[row]))
-            if found != {name for name, status in reported.items() if status == "True"}:
+            if found != _true(reported):
                 pressures[names[row]] = sorted(found)
         ports = {
             names[row]: sorted(used)
@@ -243,6 +243,10 @@ def _condition_statuses(node: Node | None) -> tuple[tuple[str, str], ...]:
 def _reported_pressures(conditions: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Each pressure in the conditions of a node, and its status; of several the last counts."""
     return {name: status for name, status in conditions if name in PRESSURES}
+
+
+def _true(statuses: Mapping[str, str]) -> frozenset[str]:
+    return frozenset([name for name, status in statuses.items() if status == "True"])
 
 
 def _is_unchanged(before: Node, now: Node) -> bool:

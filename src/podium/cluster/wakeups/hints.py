@@ -186,14 +186,14 @@ class HintRules:
 
     def _aspects(self, event: ClusterEvent) -> Sequence[str]:
         match event:
+            case Added():
+                return ("Add",)
             case Updated(Node() as old, Node() as new):
                 return _node_aspects(old, new)
             case Updated(Pod() as old, Pod() as new):
                 return tuple(self._pod_aspects(old, new)) or ("Update",)
             case Updated():
                 return ("Update",)
-            case Added():
-                return ("Add",)
             case Deleted() | NominationLost():
                 return ("Delete",)
         return ()

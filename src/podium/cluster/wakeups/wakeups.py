@@ -48,6 +48,10 @@ class Updated(msgspec.Struct, frozen=True):
     new: Object
 
 
+#: Events that leave a new version of an object.
+_WITH_NEW: Final = (Added, Updated)
+
+
 class Deleted(msgspec.Struct, frozen=True):
     """An object is gone; so is a pod that was assumed to be on a node and then forgotten."""
 
@@ -242,7 +246,7 @@ def resource(event: ClusterEvent) -> str:
     """The kind of object that an event is about, as the API writes it."""
     if isinstance(event, WaitedTooLong):
         return ""
-    subject = event.new if isinstance(event, Added | Updated) else event.old
+    subject = event.new if isinstance(event, _WITH_NEW) else event.old
     if type(subject) is Object:
         return subject.kind  # of a kind that is not read, passed on as a mere event
     return kind_of(type(subject)).name

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from podium.engine.state.tallies import CarriedTerm, LabelSet
     from podium.objects.kinds.meta import OwnerReference
-    from podium.objects.kinds.pod import Container, Pod, PodAffinity, PodSpec, Volume
+    from podium.objects.kinds.pod import Container, Pod, PodAffinity, PodSpec, PodStatus, Volume
 
 T = TypeVar("T")
 Port = tuple[str, str, int]  #: ip, protocol, port
@@ -126,14 +126,21 @@ def _resized(pod: Pod) -> object:
     if status.resources is None and not containers and not init_containers:
         return None
     reported = [*(containers or ()), *(init_containers or ())]
-    if status.resources is None and not [each for each in reported if each.resources]:
-        return None
-    pending = [
-        c
-        for c in status.conditions or ()
-        if c.type == "PodResizePending" and c.reason == "Infeasible"
-    ]
-    return (reported, status.resources, status.allocated_resources, bool(pending))
+    if status.resources is None:
+        for each in reported:
+            if each.resources:
+                break
+        else:
+            return None
+    return (reported, status.resources, status.allocated_resources, _is_infeasible(status))
+
+
+def _is_infeasible(status: PodStatus) -> bool:
+    """Whether the pod waits for a resize that its node cannot grant."""
+    for condition in status.conditions or ():
+        if condition.type == "PodResizePending" and condition.reason == "Infeasible":
+            return True
+    return False
 
 
 def _anonymous(volume: Volume) -> Volume | tuple[str, Volume]:
