@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+import msgspec
 
 from podium.cli.flags import (
     HistoryLimits,
@@ -38,8 +38,7 @@ LEASE, LEASE_NAMESPACE = "podium", "kube-system"
 _LISTEN: Final = ListenAddress("127.0.0.1", 10251)
 
 
-@dataclass(frozen=True, slots=True)
-class RunFlags:
+class RunFlags(msgspec.Struct, frozen=True):
     """The flags of the command besides those of the profile."""
 
     kubeconfig: str | None

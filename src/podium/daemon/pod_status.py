@@ -7,9 +7,9 @@ the one before it writes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.cluster.queue.queued_pod import scheduled_condition
@@ -32,8 +32,7 @@ class StatusClient(Protocol):
         """Patch the status of a pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What a failed attempt writes into the pod."""
 
     reason: str

@@ -11,9 +11,10 @@ import asyncio
 import gc
 import logging
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
+
+import msgspec
 
 from podium.daemon.informers import begin_lists
 from podium.host.event_loop import on_stop_signal, run_program
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 _LONGEST_START_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What the flags of a run come to."""
 
     chosen: ChosenProfiles

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -16,14 +15,13 @@ from podium.objects.kinds.registry import KINDS
 _PAUSES = (0.2, 0.5, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """The groups, versions and kinds of one API server."""
 
     #: Every group and version, such as `v1` or `policy/v1beta1`.
     versions: frozenset[str]
     #: Of the kinds that scheduling reads, those that are served: group and version, plural.
-    kinds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    kinds: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
     def path(self, kind: str, namespace: str | None = None) -> str | None:
         """The path of all objects of a kind, or of one namespace; None when not served."""

@@ -9,8 +9,9 @@ Upstream: client-go tools/record/events_cache.go, Kubernetes v1.36.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from podium.kube.events import EventNames, Occurrence, Recent, Write, second
 
@@ -21,16 +22,14 @@ _COMBINED = "(combined from similar events): "
 _Key = tuple[Any, ...]
 
 
-@dataclass(slots=True)
-class _Alike:
+class _Alike(msgspec.Struct):
     """The different messages of events that are otherwise the same."""
 
-    messages: set[str] = field(default_factory=set)
+    messages: set[str] = msgspec.field(default_factory=set)
     last: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(msgspec.Struct, frozen=True):
     """An event that was written, and how often it happened."""
 
     name: str
@@ -38,8 +37,7 @@ class _Counted:
     first: float
 
 
-@dataclass(slots=True)
-class _Bucket:
+class _Bucket(msgspec.Struct):
     """The token bucket of one object: how many more events about it may be written."""
 
     tokens: float

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from podium.errors import InputError
@@ -21,13 +21,12 @@ from podium.objects.reading.yaml_faults import fault_of
 _SECTIONS = ("clusters", "users", "contexts")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A cluster, user or context: its fields, and the file they are from."""
 
     what: str
     file: Path
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def text(self, name: str) -> str:
         """The text of a field; empty when it is absent."""
@@ -73,8 +72,7 @@ class Entry:
         return InputError(what, where=str(self.file), object=self.what, path=name)
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """The cluster, user and namespace of one context."""
 
     context: str

@@ -14,9 +14,10 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+import msgspec
 
 from podium.errors import ConfigError
 from podium.kube.api import KubeApi
@@ -30,8 +31,7 @@ _SURE = 0.95
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseTimes:
+class LeaseTimes(msgspec.Struct, frozen=True):
     """How long a lease lasts, by when it must be renewed, and how often that is tried.
 
     Leases are written in whole seconds, so the fraction of the first does not count.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+
+class Scalar(msgspec.Struct, frozen=True):
     """A plain value: its kind and the name of its Go type."""
 
     kind: str
@@ -17,8 +17,7 @@ class Scalar:
     bits: int = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(msgspec.Struct, frozen=True):
     """A list; `make` is what becomes of it."""
 
     item: GoType
@@ -30,16 +29,14 @@ class Slice:
         return f"[]{self.item.go}"
 
 
-@dataclass(frozen=True, slots=True)
-class Special:
+class Special(msgspec.Struct, frozen=True):
     """A type that reads itself: `duration`, `pointer` (to one), `raw`, `bytes` or `map`."""
 
     kind: str
     go: str
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A member of a struct."""
 
     #: Empty: it is read and not kept.
@@ -49,8 +46,7 @@ class Field:
     inside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(msgspec.Struct, frozen=True):
     """An object: `make` is called with the members that are there."""
 
     go: str

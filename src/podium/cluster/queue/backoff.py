@@ -10,7 +10,8 @@ Upstream: backend/queue/backoff_queue.go, Kubernetes v1.36. v1.13 with pod prior
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 from podium.cluster.queue.heap import KeyedHeap, Rank
 from podium.cluster.queue.queued_pod import QueuedPod
@@ -19,8 +20,7 @@ from podium.objects.timestamps import NEVER
 _NANOS = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """How long a pod rests after a failure; a maximum of 0 means not at all."""
 
     initial: float = 1.0

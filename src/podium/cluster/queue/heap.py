@@ -11,9 +11,10 @@ Upstream: internal/queue/scheduling_queue.go (Heap), Kubernetes v1.13.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 Rank = tuple[float, ...]
@@ -21,8 +22,7 @@ Rank = tuple[float, ...]
 _FEW_STALE: Final = 64
 
 
-@dataclass(slots=True)
-class _Slot(Generic[T]):
+class _Slot(msgspec.Struct, Generic[T]):
     key: str
     rank: Rank
     member: T

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from podium.daemon.observers import Observer
 from podium.render.decision.as_json import outcome
@@ -24,8 +25,7 @@ SECONDS: Final = 300
 TIMELINE: Final = 2000
 
 
-@dataclass(slots=True)
-class Waiting:
+class Waiting(msgspec.Struct):
     """A pending pod, and how its last attempt failed."""
 
     pod: Pod
@@ -37,8 +37,7 @@ class Waiting:
     tried_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineEntry:
+class TimelineEntry(msgspec.Struct, frozen=True):
     """Something that happened to a pod: a decision, a binding, an eviction, its end."""
 
     at: float

@@ -8,10 +8,10 @@ stays true when the cluster moves on.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from podium.engine.state.device_plan import DevicePlan
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from podium.engine.state.verdicts import Verdict, Verdicts
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreColumn:
+class ScoreColumn(msgspec.Struct, frozen=True):
     """The scores that one rule gave to the feasible nodes."""
 
     name: str
@@ -37,8 +36,7 @@ class ScoreColumn:
     uniform: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(msgspec.Struct, frozen=True):
     """The pods to evict from one node."""
 
     pods: tuple[str, ...]  #: namespace/name, in the order in which the search listed them
@@ -49,13 +47,12 @@ class Victims:
     earliest: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(msgspec.Struct, frozen=True):
     """The outcome of preemption for a pod that fits on no node."""
 
     eligible: bool
     potential: tuple[str, ...] = ()
-    candidates: Mapping[str, Victims] = field(default_factory=dict)
+    candidates: Mapping[str, Victims] = msgspec.field(default_factory=dict)
     node: str | None = None
     #: All nodes as good as the chosen one, itself included, when there are several.
     tie: tuple[str, ...] = ()
@@ -69,8 +66,7 @@ class Preemption:
     nomination: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRelease:
+class ClaimRelease(msgspec.Struct, frozen=True):
     """A resource claim of the pod that does not fit where the pod could run."""
 
     claim: str  #: namespace/name

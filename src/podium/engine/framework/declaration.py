@@ -8,8 +8,9 @@ in `podium.engine.generations`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
 
 from podium.objects.go_types import STRING, Field, Struct, camel, record
 from podium.objects.kinds.pod import Pod
@@ -34,8 +35,7 @@ class FeatureGates(Protocol):
 Errors = Iterator[str]
 
 
-@dataclass(frozen=True)
-class Arguments(Generic[A]):
+class Arguments(msgspec.Struct, Generic[A], frozen=True):
     """How the arguments of a plugin are read, completed and checked.
 
     A field that is left out gets the default of the class that `schema` makes; `complete` settles
@@ -83,8 +83,7 @@ Events = Mapping[str, Hint]
 Requests = Callable[[Pod], Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginDeclaration:
+class PluginDeclaration(msgspec.Struct, frozen=True):
     """A plugin of v1.36: `filter` and the others make its rules from its arguments, or from None.
 
     The kinds of objects that it looks up are those of its rules (`Rule.kinds`).
@@ -126,8 +125,7 @@ def plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
     return lambda _: rule()
 
 
-@dataclass(frozen=True, slots=True)
-class FactoryArgs:
+class FactoryArgs(msgspec.Struct, frozen=True):
     """What predicates and priorities are made with (PluginFactoryArgs in kube-scheduler)."""
 
     gates: FeatureGates
@@ -139,8 +137,7 @@ class FactoryArgs:
     ignored_resources: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyArgument(Generic[R]):
+class PolicyArgument(msgspec.Struct, Generic[R], frozen=True):
     """A member of an `argument` in a Policy, and the rule that it makes under any name."""
 
     #: The attribute of its value in the document; in a file it is written in camel case.
@@ -160,8 +157,7 @@ class PolicyArgument(Generic[R]):
         return camel(self.attribute)
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateDeclaration:
+class PredicateDeclaration(msgspec.Struct, frozen=True):
     """A predicate. Conditions are feature gates: `Gate`, `Gate=false`, or empty for always."""
 
     name: str
@@ -182,8 +178,7 @@ class PredicateDeclaration:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityDeclaration:
+class PriorityDeclaration(msgspec.Struct, frozen=True):
     """A priority."""
 
     name: str

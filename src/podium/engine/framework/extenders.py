@@ -6,8 +6,9 @@ function in a test) is not known here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from podium.engine.framework.rule import AttemptError
 
@@ -26,8 +27,7 @@ EXTENDER_MAX_SCORE = 10
 ExtenderProtocol = Literal["v1.13", "v1.36"]
 
 
-@dataclass(frozen=True, slots=True)
-class Extender:
+class Extender(msgspec.Struct, frozen=True):
     """The configuration of an extender."""
 
     url_prefix: str
@@ -37,7 +37,7 @@ class Extender:
     bind_verb: str = ""
     weight: int = 0
     enable_https: bool = False
-    tls: dict[str, object] = field(default_factory=dict)
+    tls: dict[str, object] = msgspec.field(default_factory=dict)
     timeout_seconds: float = 5.0
     node_cache_capable: bool = False
     managed_resources: frozenset[str] = frozenset()
@@ -45,8 +45,7 @@ class Extender:
     protocol: ExtenderProtocol = "v1.13"
 
 
-@dataclass(frozen=True, slots=True)
-class AskFilter:
+class AskFilter(msgspec.Struct, frozen=True):
     """Which of these nodes does the extender leave? Answered by `Filtered` or `Failure`."""
 
     extender: Extender
@@ -54,18 +53,16 @@ class AskFilter:
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(msgspec.Struct, frozen=True):
     """The nodes left, in the extender's order, and a message for some of the others."""
 
     nodes: tuple[str, ...]
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = msgspec.field(default_factory=dict)
     #: The same for nodes where evicting pods cannot help.
-    unresolvable: dict[str, str] = field(default_factory=dict)
+    unresolvable: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AskScores:
+class AskScores(msgspec.Struct, frozen=True):
     """What does the extender give these nodes? Answered by `Scored` or `Failure`."""
 
     extender: Extender
@@ -73,22 +70,19 @@ class AskScores:
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(msgspec.Struct, frozen=True):
     """Score per node; a node may be named twice."""
 
     scores: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(msgspec.Struct, frozen=True):
     """Questions that may be asked at the same time. Answered by as many replies."""
 
     questions: tuple[AskScores, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AskVictims:
+class AskVictims(msgspec.Struct, frozen=True):
     """On which of these nodes may these pods go? Answered by `Kept` or `Failure`."""
 
     extender: Extender
@@ -96,15 +90,13 @@ class AskVictims:
     candidates: Mapping[str, Victims]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """Node -> uids of the pods that would have to go, and how many budgets that violates."""
 
     victims: dict[str, tuple[tuple[str, ...], int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """The extender could not be asked, or answered with an error."""
 
     text: str

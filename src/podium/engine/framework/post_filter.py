@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 
-@dataclass(slots=True)
-class FailedSearch:
+class FailedSearch(msgspec.Struct):
     """A pod for which no node was found, and what is known of it."""
 
     pod: Incoming
@@ -30,8 +29,8 @@ class FailedSearch:
     #: The rule that refused the pod before any node was looked at.
     refused: Refused | None = None
     #: The rows that were filtered, and the verdict code of each.
-    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    rows: np.ndarray = msgspec.field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = msgspec.field(default_factory=lambda: np.zeros(0, np.int32))
     #: Names of the plugins whose pre-filter saw the pod.
     prepared: frozenset[str] = frozenset()
     extenders: tuple[Extender, ...] = ()
@@ -41,8 +40,7 @@ class FailedSearch:
     may_keep: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What a post-filter achieved."""
 
     #: `Success`, `UnschedulableAndUnresolvable` and `Error` end the stage; after `Unschedulable`

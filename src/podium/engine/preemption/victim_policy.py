@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from podium.objects.kinds.workloads import PodDisruptionBudget
 
 
-@dataclass(frozen=True, slots=True)
-class VictimPolicy:
+class VictimPolicy(msgspec.Struct, frozen=True):
     """How a generation searches for victims."""
 
     #: Indices of the pods, row after row, the most important pod of each row first.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from podium.objects.kinds.devices import Allocation, ResourceClaim
     from podium.objects.kinds.pod import ContainerExtendedResource
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPlan:
+class ClaimPlan(msgspec.Struct, frozen=True):
     """A claim of the pod, and the devices that it gets."""
 
     #: The claim as it was when the node was chosen.
@@ -23,8 +23,7 @@ class ClaimPlan:
     special: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePlan:
+class DevicePlan(msgspec.Struct, frozen=True):
     """The claims of a pod, in order, the one for its extended resources last."""
 
     claims: tuple[ClaimPlan, ...]

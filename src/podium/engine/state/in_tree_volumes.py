@@ -10,7 +10,6 @@ reached once a node has handed the older kind over.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,8 +37,7 @@ class UntranslatableError(Exception):
     """The driver has no name for the volume, for this reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Successor:
+class Successor(msgspec.Struct, frozen=True):
     """The CSI driver of an older kind."""
 
     driver: str

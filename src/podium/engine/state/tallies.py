@@ -8,10 +8,10 @@ per label set, never once per pod.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
 import numpy as np
 
 from podium.engine.state.label_column import ABSENT
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from podium.objects.selectors.selectors import Selector
 
 
-@dataclass(frozen=True, slots=True)
-class SparseLimits:
+class SparseLimits(msgspec.Struct, frozen=True):
     """When a tally keeps only the rows on which it counts something."""
 
     #: With more rows of the view than this, a tally starts without a column.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class VolumePlan:
+class VolumePlan(msgspec.Struct, frozen=True):
     """What becomes of a pod's waiting claims on the chosen node."""
 
     bind: dict[str, str]  #: claim -> volume

@@ -8,9 +8,9 @@ thousandths of a core, everything else in units (memory in bytes).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from podium.engine.rows.rows import ManyRows, OneRow
@@ -85,8 +85,7 @@ class RulePod:
         return 0 if column is None else self._pod.cls.scalars.get(column, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPod:
+class PlacedPod(msgspec.Struct, frozen=True):
     """A pod on a node."""
 
     namespace: str

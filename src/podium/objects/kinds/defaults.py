@@ -8,9 +8,9 @@ decided as the same manifest would be after `kubectl apply`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.errors import InputError
@@ -65,11 +65,10 @@ _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True):
     """The objects that admission looks up: priority classes and the default storage class."""
 
-    priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    priority_classes: Mapping[str, PriorityClass] = msgspec.field(default_factory=dict)
     default_storage_class: str | None = None
 
     @classmethod

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from podium.objects.names import (
     is_label_value,
@@ -47,8 +48,7 @@ def int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on the value of one label. Build it with `requirement()`."""
 
     key: str
@@ -126,8 +126,7 @@ def _check_count(operator: str, values: tuple[str, ...]) -> None:
         raise SelectorError(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """Requirements, ANDed: none of them accept every object, unless it selects `nothing`."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -165,8 +164,7 @@ def conjunction(requirements: Sequence[Requirement]) -> Selector:
     return Selector(tuple(sorted(requirements, key=lambda wanted: wanted.key)))
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """One field that must, or must not, equal a value."""
 
     field: str
@@ -178,8 +176,7 @@ class FieldRequirement:
         return (value == self.value) is self.equal
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """Field requirements, ANDed. An unknown field reads as the empty string."""
 
     requirements: tuple[FieldRequirement, ...] = ()

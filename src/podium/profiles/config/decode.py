@@ -11,8 +11,9 @@ import base64
 import binascii
 import math
 import struct
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from podium.objects.durations import parse as parse_duration
 from podium.objects.go_types import STRING, GoType, Scalar, Slice, Special, Struct
@@ -29,8 +30,7 @@ class DecodingError(ValueError):
     """The value cannot be decoded; the text is that of kube-scheduler."""
 
 
-@dataclass(slots=True)
-class Decoded:
+class Decoded(msgspec.Struct):
     """A decoded value, its strict errors, and a hint about a misspelt field."""
 
     value: Any
@@ -47,15 +47,14 @@ def decode(tree: JsonValue, kind: Struct) -> Decoded:
     return Decoded(kind.make() if value is _ABSENT else value, reader.strict, reader.hint)
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(msgspec.Struct):
     """The position of the decoder: struct, members on the way to it, path."""
 
     struct: str = ""
-    stack: list[str] = field(default_factory=list)
+    stack: list[str] = msgspec.field(default_factory=list)
     path: str = ""
     saved: str = ""
-    strict: list[str] = field(default_factory=list)
+    strict: list[str] = msgspec.field(default_factory=list)
     hint: str = ""
 
     def read(self, tree: JsonValue, kind: GoType) -> Any:

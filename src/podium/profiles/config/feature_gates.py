@@ -6,8 +6,9 @@ components of a cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from podium.errors import ConfigError
 from podium.profiles.similar_names import did_you_mean
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGate:
+class FeatureGate(msgspec.Struct, frozen=True):
     """A feature gate that the scheduler reads."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from podium.errors import ConfigError
 from podium.profiles.similar_names import did_you_mean
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGate:
+class FeatureGate(msgspec.Struct, frozen=True):
     """A feature gate and what it does when it is on."""
 
     name: str

@@ -6,19 +6,19 @@ They are named like files (`--policy kubernetes-1.8`); a file of that name takes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class ShippedPolicy:
+
+class ShippedPolicy(msgspec.Struct, frozen=True):
     """A Policy, and the feature gates that it is meant for."""
 
     name: str
     description: str
     predicates: tuple[Mapping[str, Any], ...]
     priorities: tuple[Mapping[str, Any], ...]
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    feature_gates: Mapping[str, bool] = msgspec.field(default_factory=dict)
     hard_pod_affinity_symmetric_weight: int = 0
 
     @property

@@ -5,17 +5,16 @@ How they are worded and laid out is up to the modules that print them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision, ScoreColumn
 
 
-@dataclass(frozen=True, slots=True)
-class RejectionGroup:
+class RejectionGroup(msgspec.Struct, frozen=True):
     """Nodes that were rejected for the same reasons."""
 
     predicate: str
@@ -31,8 +30,7 @@ class RejectionGroup:
     by_rule: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreGap:
+class ScoreGap(msgspec.Struct, frozen=True):
     """The difference that one priority makes between two nodes."""
 
     priority: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,8 +21,7 @@ _NAMED: Final = 3
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCause:
+class GroupCause(msgspec.Struct, frozen=True):
     """A cause, and the nodes of a group of rejections that it applies to."""
 
     predicate: str
@@ -31,8 +29,7 @@ class GroupCause:
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CauseLine:
+class CauseLine(msgspec.Struct, frozen=True):
     """One line about causes: the words, and the nodes that they are about."""
 
     text: str
@@ -134,8 +131,7 @@ def numbers_of(decision: Decision, priority: str, node: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreLine:
+class ScoreLine(msgspec.Struct, frozen=True):
     """How one rule is computed, and what it gave to some nodes: the node and the words."""
 
     priority: str

@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import msgspec
 
 from podium.engine.rules.devices.capacity import consumed_by, shortage
 from podium.engine.rules.devices.cel.errors import CelError, CompileError
@@ -73,8 +74,7 @@ class Key(NamedTuple):
     sub: int = 0
 
 
-@dataclass(slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct):
     """What a request, or one of its alternatives, needs."""
 
     request: ExactDeviceRequest | DeviceSubRequest
@@ -109,8 +109,7 @@ class _Candidate(NamedTuple):
     pool: Pool
 
 
-@dataclass(slots=True)
-class _Choice:
+class _Choice(msgspec.Struct):
     """A device chosen for a request, with everything needed to undo the choice."""
 
     candidate: _Candidate
@@ -131,12 +130,11 @@ _Outcome = bool | _TooMany
 _Search = Generator["_Search", "_Outcome", "_Outcome"]
 
 
-@dataclass(slots=True)
-class Solution:
+class Solution(msgspec.Struct):
     """The allocation of each claim, in order, and the alternative that each request got."""
 
     allocations: list[Allocation]
-    alternatives: dict[tuple[int, int], int] = field(default_factory=dict)
+    alternatives: dict[tuple[int, int], int] = msgspec.field(default_factory=dict)
 
 
 class Allocator:

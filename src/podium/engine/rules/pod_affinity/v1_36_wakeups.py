@@ -6,7 +6,8 @@ Upstream: the queueing hints of interpodaffinity, Kubernetes v1.36.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podium.engine.rules.v1_36_wakeups import holds_place
 from podium.objects.kinds.node import Node
@@ -14,8 +15,7 @@ from podium.objects.kinds.pod import Pod, PodAffinity
 from podium.objects.selectors.selectors import Selector, from_label_selector
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(msgspec.Struct, frozen=True):
     """A required term, ready to match. Namespaces are not looked up: a selector sees no labels."""
 
     key: str

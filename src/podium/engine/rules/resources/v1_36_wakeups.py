@@ -5,7 +5,7 @@ Upstream: the queueing hints of noderesources, Kubernetes v1.36.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from podium.engine.framework.declaration import Requests
 from podium.engine.rules.v1_36_wakeups import holds_place
@@ -15,8 +15,7 @@ from podium.objects.quantity import milli, value
 from podium.objects.resource_names import is_extended
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceHints:
+class ResourceHints(msgspec.Struct, frozen=True):
     """Room was made, or may have been, for what the pod asks for."""
 
     requests: Requests

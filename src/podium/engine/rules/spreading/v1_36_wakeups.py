@@ -6,7 +6,8 @@ Upstream: the queueing hints of podtopologyspread, Kubernetes v1.36.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podium.engine.rules.v1_36_wakeups import holds_place
 from podium.objects.kinds.node import Node
@@ -14,8 +15,7 @@ from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
 from podium.objects.selectors.selectors import Requirement, Selector, from_label_selector
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
+class _Spread(msgspec.Struct, frozen=True):
     key: str
     selector: Selector
     honors_taints: bool
