@@ -9,14 +9,15 @@ SchedulingBasic/5000Nodes of REV does 16,000: they are scaled by what it does he
 workloads need the folder of its performance-config files. `--growth` adds 50,000 nodes: of each
 template in the same proportion, and for preemption as full as before. `--limit` also compares all
 workloads of `make bench` with the limit of 0.95; `--large` also measures the first decision in a
-very large cluster. Memory is the peak of the process. What was measured becomes the section "Goals"
-of RESULTS.md. `--quick` takes small numbers everywhere, to see that all of it works, and writes
-nothing.
+very large cluster; `--api-server` also measures `podium run` on a real API server. Memory is the
+peak of the process. What was measured becomes the section "Goals" of RESULTS.md. `--quick` takes
+small numbers everywhere, to see that all of it works, and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import subprocess
@@ -214,6 +215,63 @@ def first_decision(trees: Sequence[tuple[Path, str]], *, quick: bool) -> Iterato
         yield f"{side}: {shown}"
 
 
+@dataclass
+class RunLine:
+    """A goal of `podium run`, which is the less the better, and what was measured in both trees."""
+
+    name: str
+    goal: float
+    script: str
+    #: The name of the figure in what the script prints.
+    figure: str
+    before: list[float] = field(default_factory=list)
+    after: list[float] = field(default_factory=list)
+
+
+RUN_LINES = (
+    RunLine("CPU-ms per pod, start included", 0.55, "bench_cluster.py", "CPU ms/pod"),
+    RunLine("start, s", 3.0, "bench_large_cluster.py", "start (s)"),
+    RunLine("500 reports/s, % of a core", 5.0, "bench_large_cluster.py", "% of a core"),
+)
+
+
+def run_figures(tree: Path, name: str, *, quick: bool) -> dict[str, float]:
+    """What a script measures of `podium run` of a tree; the script is always that of this tree."""
+    more = ["--workload", "basic"] if name == "bench_cluster.py" else []
+    found = script(
+        tree, str(Path(__file__).with_name(name)), *more, *(["--quick"] if quick else [])
+    )
+    figures = found["podium"]["basic"] if found and more else found
+    return figures or {}
+
+
+def measure_run(
+    trees: Sequence[tuple[Path, str]], repeat: int, scale: float, *, quick: bool
+) -> Iterator[str]:
+    """The table of `podium run` on a real API server, measured in both trees in turns."""
+    lines = RUN_LINES
+    for number in range(repeat):
+        for name in sorted({line.script for line in lines}):
+            for tree, side in trees if number % 2 == 0 else tuple(reversed(trees)):
+                print(f"round {number + 1}: {name}, {side} …", file=sys.stderr, flush=True)
+                compileall.compile_dir(tree / "src", quiet=1)
+                found = run_figures(tree, name, quick=quick)
+                for line in lines:
+                    if line.script == name and line.figure in found:
+                        (line.before if side == "before" else line.after).append(found[line.figure])
+    yield "| `podium run` on a real API server | before | after | after : before | goal | met |"
+    yield "|---|---|---|---|---|---|"
+    for line in lines:
+        if not line.before or not line.after:
+            yield f"| {line.name} | - | - | - | {line.goal:g} | not measured |"
+            continue
+        before, after, wanted = min(line.before), min(line.after), line.goal / scale
+        yield (
+            f"| {line.name} | {before:.3g} | {after:.3g} | {after / before:.2f} "
+            f"| {wanted:.3g} ({line.goal:g} scaled) | {'yes' if after <= wanted else 'no'} |"
+        )
+
+
 def main() -> int:
     """Measure, and print the tables."""
     parser = argparse.ArgumentParser(
@@ -224,6 +282,7 @@ def main() -> int:
     parser.add_argument("--growth", action="store_true", help="also with 50,000 nodes")
     parser.add_argument("--limit", action="store_true", help="also all workloads of make bench")
     parser.add_argument("--large", action="store_true", help="also 100,000 nodes, 1,000,000 pods")
+    parser.add_argument("--api-server", action="store_true", help="also podium run")
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
     given = parser.parse_args()
     quick = given.quick
@@ -247,6 +306,8 @@ def main() -> int:
         told += rows(lines, scale)
         if given.large:
             told += ["", *first_decision(trees, quick=quick)]
+        if given.api_server:
+            told += ["", *measure_run(trees, given.repeat, scale, quick=quick)]
         if given.limit:
             compared = [
                 compare.Comparison(name, generation)
