@@ -194,6 +194,21 @@ def local_engine(processes: int) -> Iterator[Engine]:
 
 
 @contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start threads and processes that take no interrupt.
+
+    An interrupt of a terminal reaches all its processes; a worker that takes it ends with a
+    traceback. One that comes meanwhile is taken at the end of the `with`.
+    """
+    resource_tracker.ensure_running()  # otherwise it would be started, and allow interrupts again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def dask_engine(address: str, workers: int) -> Iterator[Engine]:
     """The workers of a Dask cluster at an address, or on this machine (`local`)."""
     try:
@@ -203,13 +218,14 @@ def dask_engine(address: str, workers: int) -> Iterator[Engine]:
     dask: Any = distributed  # it has no types
     cluster: Any = None
     if address == LOCAL:
-        cluster = dask.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",  # a free port: the usual one may be taken
-            silence_logs=logging.CRITICAL,  # what matters is in the outcomes
-        )
+        with _without_interrupts():
+            cluster = dask.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",  # a free port: the usual one may be taken
+                silence_logs=logging.CRITICAL,  # what matters is in the outcomes
+            )
     try:
         client = dask.Client(cluster if cluster is not None else address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
