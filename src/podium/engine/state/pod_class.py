@@ -326,7 +326,7 @@ def started_at(text: str | None) -> float:
 class Resident:
     """A pod on a node (or promised to one): the little that is kept of each."""
 
-    __slots__ = ("_started", "cls", "evicted", "key", "labels", "row", "terminating", "uid")
+    __slots__ = ("cls", "evicted", "key", "labels", "row", "started", "terminating", "uid")
 
     def __init__(self, pod: Pod, cls: PodClass, labels: LabelSet, row: int) -> None:
         self.key = pod.key
@@ -335,18 +335,9 @@ class Resident:
         self.labels = labels
         self.row = row
         terminating = self.terminating = pod.terminating
-        #: The start time as the pod has it, until it is first asked for.
-        self._started: float | str | None = pod.status.start_time
+        self.started = started_at(pod.status.start_time)
         #: Whether it is leaving because a scheduler evicted it.
         self.evicted = terminating and _evicted(pod)
-
-    @property
-    def started(self) -> float:
-        """The start time in seconds."""
-        found = self._started
-        if not isinstance(found, float):
-            found = self._started = started_at(found)
-        return found
 
     @property
     def priority(self) -> int:
