@@ -482,6 +482,25 @@ def goals(lines: list[str], revision: str, where: dict[str, str]) -> str:
     )
 
 
+def run_goals(lines: list[str], revision: str, where: dict[str, str]) -> str:
+    """What `goals.py` measured of `podium run` of an older commit and of this tree."""
+    noted = f"{where['date']}, load when started: {where['load when started']}"
+    return "\n".join(
+        [
+            f"{GOALS} of `podium run`",
+            "",
+            f"`python benchmarks/goals.py {revision} --api-server`, {noted}.",
+            "",
+            "On a real API server that shares the machine, that commit and this tree in turns, the",
+            "best of all rounds: 5,000 pods on 1,000 nodes, then the start and the reports of",
+            "nodes with 5,000 nodes and 50,000 pods. Goals are scaled as above.",
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
 FAULTS = "### Faults of the simulated world"
 
 
