@@ -335,7 +335,8 @@ class Resident:
         self.labels = labels
         self.row = row
         terminating = self.terminating = pod.terminating
-        self.started = started_at(pod.status.start_time)
+        started = pod.status.start_time
+        self.started = NOT_STARTED if started is None else started_at(started)
         #: Whether it is leaving because a scheduler evicted it.
         self.evicted = terminating and _evicted(pod)
 

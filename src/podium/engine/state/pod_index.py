@@ -109,9 +109,10 @@ class PodIndex:
         #: The last pod whose class was asked for, the class, and the host: a pod that is placed
         #: was decided about just before.
         self._last: tuple[Pod, PodClass, str] | None = None
-        #: Parts and class of the last pod of every controller that was encoded, by the uid of the
-        #: controller; of pods without one, of the last with the same values of labels, by these.
-        self._siblings: dict[object, tuple[tuple[object, ...], PodClass]] = {}
+        #: The last pod of every controller that was encoded, its parts once they were asked for,
+        #: and its class, by the uid of the controller; of pods without one, the last with the same
+        #: values of labels, by these.
+        self._siblings: dict[object, tuple[Pod, tuple[object, ...] | None, PodClass]] = {}
         self._requests: dict[bytes, RequestFacts] = {}
         self._forms: dict[FormKey, PodForm] = {}
         #: Told when pods with some labels, or affinity terms of pods, appear or are gone. While it
@@ -182,9 +183,13 @@ class PodIndex:
         siblings = owner.uid if owner is not None else tuple(pod.labels.values())
         sibling = self._siblings.get(siblings)
         if sibling is not None:
-            parts, found = sibling
-            if host == found.host and owner == found.owner and parts == class_parts(pod):
-                return found
+            other, parts, found = sibling
+            if host == found.host and owner == found.owner:
+                if parts is None:
+                    parts = class_parts(other)
+                    self._siblings[siblings] = (other, parts, found)
+                if parts == class_parts(pod):
+                    return found
         key = class_key(pod, host)
         known = self.classes.get(key)
         if known is None:
@@ -192,7 +197,7 @@ class PodIndex:
             self.classes_by_id[known.id] = known
         if len(self._siblings) >= MOST_SIBLINGS:
             self._siblings.clear()
-        self._siblings[siblings] = (class_parts(pod), known)
+        self._siblings[siblings] = (pod, None, known)
         if len(self._recent) >= MOST_RECENT:
             self._recent.clear()
         self._recent[spec] = (pod, known)
