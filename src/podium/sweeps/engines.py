@@ -77,6 +77,21 @@ class LocalProcesses(Executor):
         return [number for number in found if number is not None]
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start threads and processes that take no interrupt.
+
+    An interrupt of a terminal reaches all its processes; a worker that takes it ends with a
+    traceback. One that comes meanwhile is taken at the end of the `with`.
+    """
+    resource_tracker.ensure_running()  # otherwise it would be started, and allow interrupts again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Call(NamedTuple):
     """A call that waits for a process."""
 
@@ -144,12 +159,9 @@ class _Worker(threading.Thread):
         with self._starting:
             if self._stopped:
                 return None
-            # An interrupt of a terminal reaches all its processes. A new one takes none until it
-            # has said that it wants none; the tracker, which it shares, would end that early.
-            resource_tracker.ensure_running()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-            self._process.start()
+            with _without_interrupts():
+                self._process.start()
         theirs.close()
         return ours
 
@@ -191,21 +203,6 @@ def local_engine(processes: int) -> Iterator[Engine]:
         yield Engine(executor, lambda: processes + 1, (WorkerLostError,))
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start threads and processes that take no interrupt.
-
-    An interrupt of a terminal reaches all its processes; a worker that takes it ends with a
-    traceback. One that comes meanwhile is taken at the end of the `with`.
-    """
-    resource_tracker.ensure_running()  # otherwise it would be started, and allow interrupts again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
