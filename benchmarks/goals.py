@@ -300,7 +300,8 @@ def main() -> int:
         scale = 1000 / min(lines[0].before) / BASIC if lines[0].before else 1.0
         if given.api_server:
             told += measure_run(trees, given.repeat, scale, quick=quick)
-            return written(told, report.run_goals, given.revision, where, quick=quick)
+            write(told, report.run_goals, given.revision, where, quick=quick)
+            return 0
         if given.growth:
             for line in lines:
                 words = arguments_of(line, folder, 50_000, quick=quick)
@@ -322,25 +323,24 @@ def main() -> int:
             for each in late:
                 told.append(f"\nslower than {compare.LIMIT:g}: {each.name} ({each.generation})")
             failed = int(bool(late))
-    written(told, report.goals, given.revision, where, quick=quick)
+    write(told, report.goals, given.revision, where, quick=quick)
     return failed
 
 
-def written(
+def write(
     lines: list[str],
     section: Callable[[list[str], str, dict[str, str]], str],
     revision: str,
     where: dict[str, str],
     *,
     quick: bool,
-) -> int:
-    """Print the tables and, unless they are of small numbers, write them to RESULTS.md; 0."""
+) -> None:
+    """Print the tables and, unless they are of small numbers, write them to RESULTS.md."""
     print("\n".join(lines))
     if not quick:
         document = RESULTS.read_text("utf-8")
         text = section(lines, revision, where)
         RESULTS.write_text(report.with_section(document, text, before=report.FULL_SIZES), "utf-8")
-    return 0
 
 
 if __name__ == "__main__":
