@@ -85,6 +85,15 @@ def test_a_scheduler_of_a_cluster_imports_only_what_it_always_needs() -> None:
     assert imported & RARE == set()
 
 
+def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None:
+    imported = python(
+        "-c", "import sys, podium.host.cluster_program; print(*sys.modules)"
+    ).stdout.split()
+
+    assert "podium.daemon.informers" in imported
+    assert not [name for name in imported if name.startswith(("numpy", "podium.engine"))]
+
+
 def test_without_arguments_help_is_printed(podium: Podium) -> None:
     assert podium() == podium("--help")
     assert podium("policy") == podium("policy", "--help")
