@@ -1,9 +1,9 @@
 """Bodies of `application/vnd.kubernetes.protobuf`, as newer kubectl and client-go send them.
 
-The types of the fields are those of `schema.api_types`; their numbers are in the table
-`protobuf_numbers.txt`. Zero values are left out of fields that are no pointers, as Go leaves them
-out of JSON, so that defaults apply in the same way. Responses are always JSON, which every client
-of this media type reads as well.
+The types of the fields are those of `schema.api_types`, their numbers those of
+`objects.protobuf.field_numbers`. Zero values are left out of fields that are no pointers, as Go
+leaves them out of JSON, so that defaults apply in the same way. Responses are always JSON, which
+every client of this media type reads as well.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf.
 """
@@ -13,17 +13,15 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.protobuf.field_numbers import MAGIC, field_numbers
 
-_MAGIC = b"k8s\x00"
 _TEXT, _VARINT, _FIXED64, _FIXED32 = 2, 0, 1, 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_LEVELS = 60
@@ -35,48 +33,21 @@ class _Malformed(Exception):  # noqa: N818  caught here, never seen outside
     """The bytes are not a protobuf message of the expected field_type."""
 
 
-class _Field(NamedTuple):
-    """The field with a certain number.
-
-    A *part* is an embedded message whose fields are fields of the object itself in JSON.
-    """
-
-    name: str
-    pointer: bool
-    part: str
-
-
-@cache
-def _tables() -> dict[str, dict[int, _Field]]:
-    found: dict[str, dict[int, _Field]] = {}
-    text = files("podium.lab.http").joinpath("protobuf_numbers.txt").read_text("utf-8")
-    for line in text.splitlines():
-        if line.startswith("#"):
-            continue
-        model, _, rest = line.partition(":")
-        table = found[model] = {}
-        for each in rest.split():
-            name, _, number = each.partition("=")
-            part = name if name.startswith("@") else ""
-            table[int(number)] = _Field(name.rstrip("?"), name.endswith("?"), part)
-    return found
-
-
 def read(data: bytes) -> JsonObject:
     """The object in a body; 400 if the body is malformed."""
-    if not data.startswith(_MAGIC):
+    if not data.startswith(MAGIC):
         raise _unrecognized("provided data does not appear to be a protobuf message")
     try:
         kind = version = ""
         raw = b""
-        for number, value in _fields(data[len(_MAGIC) :]):
+        for number, value in _fields(data[len(MAGIC) :]):
             if number == 1:
                 type_meta = {key: _text(part) for key, part in _fields(_bytes(value))}
                 version, kind = type_meta.get(1, ""), type_meta.get(2, "")
             elif number == 2:
                 raw = _bytes(value)
         model = api_types.model_of_kind(kind, version)
-        if model not in _tables():
+        if model not in field_numbers():
             raise _unrecognized(f'no kind "{kind}" is registered for version "{version}"')
         item = _message(model, raw, 0)
     except (_Malformed, UnicodeDecodeError, OverflowError, ValueError) as error:
@@ -137,7 +108,7 @@ def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject
     """A message of a model as an object; *table* has the numbers of a part of it."""
     if depth > _MOST_LEVELS:
         raise _Malformed("messages are nested too deeply")
-    numbers = _tables()[table or model]
+    numbers = field_numbers()[table or model]
     types = api_types.model(model).fields
     made: JsonObject = {}
     for number, value in _fields(data):

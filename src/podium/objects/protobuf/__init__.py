@@ -1,0 +1,1 @@
+"""The binary form of the API, `application/vnd.kubernetes.protobuf`."""
