@@ -11,7 +11,6 @@ Upstream: apimachinery/pkg/runtime/serializer/protobuf.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,16 +20,12 @@ from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.protobuf.field_numbers import MAGIC, field_numbers
+from podium.objects.protobuf.wire import MalformedError, fields, signed, varint
 
-_TEXT, _VARINT, _FIXED64, _FIXED32 = 2, 0, 1, 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_LEVELS = 60
 _NUMBERS = frozenset({api_types.INTEGER, api_types.LONG})
 _TIMES = frozenset({api_types.TIME, api_types.MICRO_TIME})
-
-
-class _Malformed(Exception):  # noqa: N818  caught here, never seen outside
-    """The bytes are not a protobuf message of the expected field_type."""
 
 
 def read(data: bytes) -> JsonObject:
@@ -40,9 +35,9 @@ def read(data: bytes) -> JsonObject:
     try:
         kind = version = ""
         raw = b""
-        for number, value in _fields(data[len(MAGIC) :]):
+        for number, value in fields(data[len(MAGIC) :]):
             if number == 1:
-                type_meta = {key: _text(part) for key, part in _fields(_bytes(value))}
+                type_meta = {key: _text(part) for key, part in fields(_bytes(value))}
                 version, kind = type_meta.get(1, ""), type_meta.get(2, "")
             elif number == 2:
                 raw = _bytes(value)
@@ -50,7 +45,7 @@ def read(data: bytes) -> JsonObject:
         if model not in field_numbers():
             raise _unrecognized(f'no kind "{kind}" is registered for version "{version}"')
         item = _message(model, raw, 0)
-    except (_Malformed, UnicodeDecodeError, OverflowError, ValueError) as error:
+    except (MalformedError, UnicodeDecodeError, OverflowError, ValueError) as error:
         raise _unrecognized(str(error) or "the message is damaged") from None
     return {"apiVersion": version, "kind": kind} | item
 
@@ -59,44 +54,9 @@ def _unrecognized(why: str) -> StatusError:
     return bad_request(f"the object provided is unrecognized: {why}")
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    result = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise _Malformed("a number is cut off")
-        byte = data[at]
-        result |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return result, at
-        shift += 7
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and values of the fields of a message."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        value: int | bytes
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-        elif kind in {_TEXT, _FIXED64, _FIXED32}:
-            size = {_FIXED64: 8, _FIXED32: 4}.get(kind)
-            if size is None:
-                size, at = _varint(data, at)
-            value = data[at : at + size]
-            at += size
-            if at > len(data):
-                raise _Malformed("a field is cut off")
-        else:
-            raise _Malformed(f"wire type {kind} is not known")
-        yield tag >> 3, value
-
-
 def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
-        raise _Malformed("a number where bytes belong")
+        raise MalformedError("a number where bytes belong")
     return value
 
 
@@ -107,11 +67,11 @@ def _text(value: int | bytes) -> str:
 def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject:
     """A message of a model as an object; *table* has the numbers of a part of it."""
     if depth > _MOST_LEVELS:
-        raise _Malformed("messages are nested too deeply")
+        raise MalformedError("messages are nested too deeply")
     numbers = field_numbers()[table or model]
     types = api_types.model(model).fields
     made: JsonObject = {}
-    for number, value in _fields(data):
+    for number, value in fields(data):
         field = numbers.get(number)
         if field is None:
             continue
@@ -137,24 +97,20 @@ def _items(field_type: api_types.FieldType, value: int | bytes, depth: int) -> l
     if field_type.of in _NUMBERS and isinstance(value, bytes):
         found, at = [], 0
         while at < len(value):
-            number, at = _varint(value, at)
-            found.append(_signed(number))
+            number, at = varint(value, at)
+            found.append(signed(number))
         return found
     return [_value(field_type, value, depth)]
 
 
 def _entry(field_type: api_types.FieldType, data: bytes, depth: int) -> tuple[str, Any]:
     key, value = "", _value(field_type, b"" if field_type.of not in _NUMBERS else 0, depth)
-    for number, part in _fields(data):
+    for number, part in fields(data):
         if number == 1:
             key = _text(part)
         elif number == 2:
             value = _value(field_type, part, depth)
     return key, value
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _value(field_type: api_types.FieldType, value: int | bytes, depth: int) -> Any:
@@ -163,8 +119,8 @@ def _value(field_type: api_types.FieldType, value: int | bytes, depth: int) -> A
         return _message(field_type.of, _bytes(value), depth + 1)
     if field_type.of in _NUMBERS or field_type.of == api_types.BOOLEAN:
         if not isinstance(value, int):
-            raise _Malformed("bytes where a number belongs")
-        return bool(value) if field_type.of == api_types.BOOLEAN else _signed(value)
+            raise MalformedError("bytes where a number belongs")
+        return bool(value) if field_type.of == api_types.BOOLEAN else signed(value)
     return _special(field_type.of, _bytes(value))
 
 
@@ -176,17 +132,17 @@ def _special(kind: str, data: bytes) -> Any:
     elif kind in _TIMES:
         found = _time(data, micro=kind == api_types.MICRO_TIME)
     elif kind == api_types.QUANTITY:
-        found = next((_text(part) for number, part in _fields(data) if number == 1), "") or "0"
+        found = next((_text(part) for number, part in fields(data) if number == 1), "") or "0"
     elif kind == api_types.INT_OR_STRING:
-        parts = dict(_fields(data))
+        parts = dict(fields(data))
         is_text = parts.get(1) == 1
-        found = _text(parts.get(3, b"")) if is_text else _signed(int(parts.get(2, 0)))
+        found = _text(parts.get(3, b"")) if is_text else signed(int(parts.get(2, 0)))
     elif kind in {api_types.ANY, api_types.FIELDS}:
-        raw = next((_bytes(part) for number, part in _fields(data) if number == 1), b"")
+        raw = next((_bytes(part) for number, part in fields(data) if number == 1), b"")
         try:
             found = msgspec.json.decode(raw) if raw else None
         except msgspec.DecodeError as error:
-            raise _Malformed(str(error)) from None
+            raise MalformedError(str(error)) from None
     else:
         found = data.decode()
     return found
@@ -196,8 +152,8 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     """A time from seconds and nanoseconds since 1970; `None` for Go's zero time."""
     if not data:
         return None
-    parts = dict(_fields(data))
-    seconds, nanos = _signed(int(parts.get(1, 0))), int(parts.get(2, 0))
+    parts = dict(fields(data))
+    seconds, nanos = signed(int(parts.get(1, 0))), int(parts.get(2, 0))
     moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
     if moment.year == 1:
         return None

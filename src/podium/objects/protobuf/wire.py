@@ -1,0 +1,57 @@
+"""Numbers and fields of one protobuf message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: How a value is encoded: the last three bits of its tag.
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_SIZES = {FIXED64: 8, FIXED32: 4}
+
+
+class MalformedError(Exception):
+    """The bytes are not a protobuf message of the expected type."""
+
+
+def varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """The number that begins at a position, and the position after it."""
+    result = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise MalformedError("a number is cut off")
+        byte = data[at]
+        result |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return result, at
+        shift += 7
+
+
+def signed(number: int) -> int:
+    """A number of 64 bits with its sign."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The numbers and values of the fields of a message."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        value: int | bytes
+        if kind == VARINT:
+            value, at = varint(data, at)
+        elif kind in {BYTES, FIXED64, FIXED32}:
+            size = _SIZES.get(kind)
+            if size is None:
+                size, at = varint(data, at)
+            value = data[at : at + size]
+            at += size
+            if at > len(data):
+                raise MalformedError("a field is cut off")
+        else:
+            raise MalformedError(f"wire type {kind} is not known")
+        yield tag >> 3, value
