@@ -22,6 +22,7 @@ from kube.scripted import answer, scripted
 from podium.kube import reflector
 from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError
+from podium.kube.list_text import page_decoder
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
@@ -328,7 +329,7 @@ def test_a_list_that_is_decoded_as_it_comes_is_that_of_the_whole_text(
     api = InPieces(text, cuts)
     one = Reflector(api, "/x", msgspec.json.Decoder(Pod), _Noting(), span_bytes=span)
     try:
-        whole = [*filter(None, map(general._decoded, reflector._page.decode(text).items or ()))]
+        whole = [*filter(None, map(general._decoded, page_decoder.decode(text).items or ()))]
     except msgspec.ValidationError:
         with pytest.raises((msgspec.ValidationError, ApiError)):
             asyncio.run(one._first_page())

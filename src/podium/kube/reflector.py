@@ -20,6 +20,7 @@ import msgspec
 from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
+from podium.kube.list_text import SPAN_BYTES, ListMeta, ListText, Page, page_decoder
 from podium.objects.kinds.kind import Reports
 from podium.objects.kinds.meta import Object
 from podium.objects.reading.garbage import without_gc
@@ -58,14 +59,8 @@ class Sink(Protocol[Fed_contra]):
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
     namespace: str = ""
     name: str = ""
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
-    items: list[msgspec.Raw] | None = None
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):
@@ -79,13 +74,6 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 #: How an event begins that adds or changes an object; the object and "}" follow.
 _PUT = re.compile(rb'\{"type":"(?:ADDED|MODIFIED)","object":(?=\{.*\}\}\Z)', re.DOTALL)
-#: The end of the head of a list, and the end of an item before another, as API servers write them.
-#: Text cannot hold either, since its quotation marks are escaped; an item can hold the second.
-_ITEMS, _BETWEEN = b'"items":[', b'},{"metadata":{'
-#: So much of a list is decoded at once.
-_SPAN_BYTES = 1 << 18
-_page = msgspec.json.Decoder(_Page)
-_raw_items = msgspec.json.Decoder(list[msgspec.Raw])
 _event = msgspec.json.Decoder(_Event)
 _head = msgspec.json.Decoder(_Head)
 _status = msgspec.json.Decoder(Status)
@@ -103,7 +91,7 @@ class Reflector(Generic[Kind]):
         *,
         page: int = PAGE,
         from_memory: bool = True,
-        span_bytes: int = _SPAN_BYTES,
+        span_bytes: int = SPAN_BYTES,
         after: Sequence[Reflector[Any]] = (),
         reports: Reports[Kind] | None = None,
         params: Mapping[str, str] | None = None,
@@ -129,9 +117,6 @@ class Reflector(Generic[Kind]):
         self._client, self._after = client, after
         self._decoder, self._reports = decoder, reports
         self._read = decoder.decode if reports is None else reports.decode
-        self._items_decoder: msgspec.json.Decoder[list[Kind]] = msgspec.json.Decoder(
-            list[decoder.type]  # type: ignore[name-defined]
-        )
         self._sink = sink
         self._params = dict(params or {})
         self._page = page
@@ -198,7 +183,7 @@ class Reflector(Generic[Kind]):
 
     async def _list_in_pages(self) -> None:
         items: list[Kind] = []
-        about = _Metadata()
+        about = ListMeta()
         is_first, self._from_memory = self._from_memory, False
         if is_first:
             items, about = await self._first_page()
@@ -219,64 +204,21 @@ class Reflector(Generic[Kind]):
         self.version = about.resource_version
         self.synced.set()
 
-    async def _first_page(self) -> tuple[list[Kind], _Metadata]:
+    async def _first_page(self) -> tuple[list[Kind], ListMeta]:
         """The list that the API server has in memory, all of it at once, decoded as it comes.
 
         An API server answers such a request several times faster than one for a page, and what it
         answers may be a little old: the watch from there on tells what is missing. Only the first
         list may be old. Where the API server keeps nothing in memory, it is a page.
         """
-        items: list[Kind] = []
-        # What is left of the list; "[" stands before its items once the head is cut off.
-        head, rest, wanted = b"", bytearray(), self._span_bytes
+        text = ListText(self._decoder, self._decoded, self._span_bytes)
         params = first_list_params(self._params, self._page)
         async with self._client.reading(self.path, params, seconds=LIST_SECONDS) as pieces:
             async for piece in pieces:
-                rest += piece
-                if len(rest) < wanted:
-                    continue
-                if not head and (start := rest.find(_ITEMS)) >= 0:
-                    head = bytes(rest[: start + len(_ITEMS)])
-                    del rest[: len(head) - 1]
-                end = rest.rfind(_BETWEEN) + 1
-                found = self._decoded_span(rest, end) if head and end else None
-                if found is None:
-                    wanted = 2 * len(rest)
-                    continue
-                items += found
-                del rest[:end]
-                rest[:1] = b"["
-                wanted = self._span_bytes
-        if not head:
-            page = _page.decode(rest)
-            return [*filter(None, map(self._decoded, page.items or ()))], page.metadata
-        found = self._decoded_items(rest.rstrip().removesuffix(b"}"))
-        if found is None:
-            raise ApiError("the list is not as API servers write it")
-        return items + found, _page.decode(head + b"]}").metadata
+                text.feed(piece)
+        return text.result()
 
-    def _decoded_span(self, text: bytearray, end: int) -> list[Kind] | None:
-        """The items before *end*, where a comma stands before another item."""
-        text[end] = ord("]")
-        with memoryview(text) as whole, whole[: end + 1] as span:
-            found = self._decoded_items(span)
-        text[end] = ord(",")
-        return found
-
-    def _decoded_items(self, text: bytearray | memoryview) -> list[Kind] | None:
-        """The items of an array, without those that cannot be decoded; None if it is no array."""
-        with without_gc():
-            try:
-                return self._items_decoder.decode(text)
-            except msgspec.DecodeError:
-                pass
-            try:
-                raw = _raw_items.decode(bytes(text))
-            except msgspec.DecodeError:
-                return None
-            return [*filter(None, map(self._decoded, raw))]
-
-    async def _pages(self, token: str) -> AsyncIterator[_Page]:
+    async def _pages(self, token: str) -> AsyncIterator[Page]:
         """The pages from a token on; the API server prepares the next while one is decoded."""
         page = await self._page_after(token)
         while page.metadata.continue_:
@@ -289,7 +231,7 @@ class Reflector(Generic[Kind]):
                 following.cancel()
         yield page
 
-    async def _page_after(self, token: str) -> _Page:
+    async def _page_after(self, token: str) -> Page:
         """The page of the list that a token of the page before stands for; the first without."""
         params = {**self._params, "limit": str(self._page)} if self._in_pages else {**self._params}
         if token:
@@ -301,7 +243,7 @@ class Reflector(Generic[Kind]):
                 self._in_pages = False  # it changes faster than it can be read in pages
             raise
         with without_gc():
-            return _page.decode(text)
+            return page_decoder.decode(text)
 
     async def _watch(self) -> None:
         """Hand every event to the sink, until the server ends the watch."""
