@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.daemon.clock import real_clocks
+from podium.kube.api import BINARY_OR_JSON
 from podium.kube.discovery import discover
 from podium.kube.reflector import LIST_SECONDS, Reflector, first_list_params
 from podium.objects.kinds.registry import KINDS
@@ -36,7 +37,10 @@ async def begin_lists(client: ApiClient) -> None:
     await asyncio.gather(
         *(
             client.begin_reading(
-                f"/api/v1/{plural}", first_list_params(params), seconds=LIST_SECONDS
+                f"/api/v1/{plural}",
+                first_list_params(params),
+                seconds=LIST_SECONDS,
+                accept=BINARY_OR_JSON,
             )
             for plural, params in (("pods", UNFINISHED), ("nodes", {}))
         )
@@ -110,6 +114,7 @@ class Informers:
             read.decoder,
             self._state.index(kind),
             reports=None if read.reports is None else read.reports(),
+            may_be_binary=read.has_long_lists,
             params=UNFINISHED if kind == "Pod" else None,
             after=tuple(self._reflectors.values()) if kind == "Pod" else (),
             warn=self._warn,

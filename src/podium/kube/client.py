@@ -154,18 +154,18 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def _opened(
-        self, path: str, params: Mapping[str, str], idle_seconds: float
+        self, path: str, params: Mapping[str, str], idle_seconds: float, accept: str = JSON
     ) -> AsyncIterator[Watch]:
         """The answer to the request of a watch, unless it is refused."""
         target = _target(path, params)
         proxied = self._through_proxy()
         watch = self._watch if proxied is None else proxied.watch
         try:
-            response = await watch(target, idle_seconds)
+            response = await watch(target, idle_seconds, accept)
             try:
                 if response.status == _UNAUTHORIZED and await self.access.rejected():
                     response.close()
-                    response = await watch(target, idle_seconds)
+                    response = await watch(target, idle_seconds, accept)
                 if response.status >= 300:
                     text = b"".join([piece async for piece in response.pieces])
                     raise self._refusal(
@@ -179,13 +179,15 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float
+        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read on a connection of its own what may be long, as it comes."""
-        async with self.stream(path, params, idle_seconds=seconds) as pieces:
-            yield pieces
+        async with self._opened(path, params, seconds, accept) as answer:
+            yield answer.pieces
 
-    async def begin_reading(self, path: str, params: Mapping[str, str], *, seconds: float) -> None:
+    async def begin_reading(
+        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+    ) -> None:
         """Send the request that `reading` will ask for later with the same arguments.
 
         The API server prepares its answer meanwhile. An error is left to `reading`.
@@ -193,7 +195,7 @@ class ApiClient(KubeApi):
         if self._through_proxy() is not None:
             return
         target = _target(path, params)
-        begun = asyncio.create_task(self._sent(target, seconds))
+        begun = asyncio.create_task(self._sent(target, seconds, accept))
         self._begun[target] = begun
         await asyncio.wait([begun], timeout=_BEGIN_SECONDS)
 
@@ -202,10 +204,10 @@ class ApiClient(KubeApi):
         assert self._proxied is not None or not self._proxy, "use it in an async with"
         return self._proxied
 
-    async def _watch(self, target: str, idle_seconds: float) -> Watch:
+    async def _watch(self, target: str, idle_seconds: float, accept: str) -> Watch:
         """The answer to the request of a watch, which is sent now unless it was sent before."""
         begun = self._begun.pop(target, None)
-        connection = await (begun or self._sent(target, idle_seconds))
+        connection = await (begun or self._sent(target, idle_seconds, accept))
 
         def close() -> None:
             self._watches.discard(connection)
@@ -218,9 +220,9 @@ class ApiClient(KubeApi):
             raise
         return Watch(status, connection.headers, connection.pieces(), connection.hand_on, close)
 
-    async def _sent(self, target: str, idle_seconds: float) -> WatchConnection:
+    async def _sent(self, target: str, idle_seconds: float, accept: str) -> WatchConnection:
         """A connection of its own with the request, with the credentials of this moment."""
-        request = await self._pool.written("GET", target)
+        request = await self._pool.written("GET", target, accept=accept)
         connection = await connected(self.access, WatchConnection)
         connection.send(request, idle_seconds)
         self._watches.add(connection)

@@ -20,6 +20,7 @@ import httptools
 import msgspec
 
 from podium.kube.access import Access
+from podium.kube.api import JSON
 
 CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
@@ -292,8 +293,8 @@ class Pool:
         default = 443 if access.secure else 80
         host = f"[{access.host}]" if ":" in access.host else access.host
         named = host if access.port == default else f"{host}:{access.port}"
-        fixed = ("", f"Host: {named}", f"User-Agent: {user_agent}", "Accept: application/json", "")
-        self._fixed = " HTTP/1.1" + "\r\n".join(fixed)
+        self._host_lines = f"Host: {named}\r\nUser-Agent: {user_agent}\r\n"
+        self._fixed = self._lines_of(JSON)
         #: What the credentials are, and the text of their headers; they change rarely.
         self._credentials: tuple[tuple[object, ...], str] = ((), "")
 
@@ -330,12 +331,22 @@ class Pool:
                 self._give_back(connection)
 
     async def written(
-        self, method: str, target: str, body: bytes | None = None, content_type: str = ""
+        self,
+        method: str,
+        target: str,
+        body: bytes | None = None,
+        content_type: str = "",
+        *,
+        accept: str = JSON,
     ) -> bytes:
         """The text of a request, with credentials that have not expired."""
         if not self._access.credentials.fresh():
             await self._access.credentials.renew()
-        return self._written(method, target, body, content_type)
+        return self._written(method, target, body, content_type, self._lines_of(accept))
+
+    def _lines_of(self, accept: str) -> str:
+        """The end of the first line of a request, and the headers that most requests have."""
+        return f" HTTP/1.1\r\n{self._host_lines}Accept: {accept}\r\n"
 
     def _written(
         self,
@@ -343,11 +354,12 @@ class Pool:
         target: str,
         body: bytes | None,
         content_type: str,
+        lines: str = "",
     ) -> bytes:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
-        head = f"{method} {target}{self._fixed}{self._credential_lines()}"
+        head = f"{method} {target}{lines or self._fixed}{self._credential_lines()}"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.errors import PodiumError
+from podium.objects.protobuf.field_numbers import MAGIC
+from podium.objects.protobuf.wire import MalformedError, fields
 
 _TOO_MANY, _SERVER_ERROR = 429, 500
 
@@ -63,11 +65,14 @@ class Status(msgspec.Struct, frozen=True):
     details: _Details | None = None
 
 
+_decode_status = msgspec.json.Decoder(Status).decode
+
+
 def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) -> ApiError:
     """The error for an answer with this code; *asked* is method and address of the request."""
     try:
-        said = msgspec.json.decode(body, type=Status)
-    except msgspec.MsgspecError:
+        said = _binary_status(body) if body.startswith(MAGIC) else _decode_status(body)
+    except (msgspec.MsgspecError, MalformedError, UnicodeDecodeError):
         said = Status(_text(body))
     message = said.message or f"{asked}: answered with code {status}"
     if status == 401:
@@ -78,10 +83,23 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) ->
     return ApiError(message, status=status, reason=said.reason, retry_after=retry_after)
 
 
+def _binary_status(body: bytes) -> Status:
+    """The answer to a request for the binary form: a message, which holds that of a Status."""
+    said = dict(fields(_part(dict(fields(body[len(MAGIC) :])), 2)))
+    asked_for = dict(fields(_part(said, 5))).get(5)
+    details = _Details(float(asked_for)) if isinstance(asked_for, int) else None
+    return Status(_part(said, 3).decode(), _part(said, 4).decode(), details=details)
+
+
+def _part(message: Mapping[int, int | bytes], number: int) -> bytes:
+    found = message.get(number, b"")
+    return found if isinstance(found, bytes) else b""
+
+
 def _text(body: bytes) -> str:
     """A short answer in plain text, as proxies and some handlers send it."""
     text = body[:200].decode("utf-8", "replace").strip()
-    return "" if text.startswith(("<", "{", "[")) or len(body) > 200 else text
+    return "" if text.startswith(("<", "{", "[", "k8s\x00")) or len(body) > 200 else text
 
 
 def _seconds(value: str | None) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -12,6 +12,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.reading.garbage import without_gc
 
 Kind = TypeVar("Kind", bound=Object)
+Listed = TypeVar("Listed")
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -26,6 +27,16 @@ class Page(msgspec.Struct, frozen=True):
 
     metadata: ListMeta = ListMeta()
     items: list[msgspec.Raw] | None = None
+
+
+class ComingList(Protocol[Listed]):
+    """A list that is decoded as it comes."""
+
+    def feed(self, piece: bytes, /) -> None:
+        """Take the next piece."""
+
+    def result(self) -> tuple[list[Listed], ListMeta]:
+        """The items of the list, once all of it has come."""
 
 
 #: The end of the head of a list, and the end of an item before another, as API servers write them.

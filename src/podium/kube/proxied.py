@@ -23,7 +23,7 @@ class Proxied:
         tls = access.tls
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
-            headers={"User-Agent": user_agent, "Accept": JSON, "Accept-Encoding": "identity"},
+            headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
         )
 
     async def close(self) -> None:
@@ -40,13 +40,13 @@ class Proxied:
             async with response:
                 return Answer(response.status, _headers_of(response), await response.read())
 
-    async def watch(self, target: str, idle_seconds: float) -> Watch:
+    async def watch(self, target: str, idle_seconds: float, accept: str = JSON) -> Watch:
         """Begin a watch; silence of *idle_seconds* ends it."""
         limit = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds
         )
         with _os_errors():
-            response = await self._opened("GET", target, None, JSON, limit=limit)
+            response = await self._opened("GET", target, None, JSON, accept=accept, limit=limit)
         if response.connection is not None and response.connection.transport is not None:
             notice_death(response.connection.transport)
         pieces = _pieces(response)
@@ -68,10 +68,11 @@ class Proxied:
         body: bytes | None,
         content_type: str,
         *,
+        accept: str = JSON,
         limit: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         access = self._access
-        headers = await access.headers()
+        headers = {**await access.headers(), "Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         return await self._session.request(

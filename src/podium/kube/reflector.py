@@ -17,12 +17,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from podium.kube.api import KubeApi
+from podium.kube.api import BINARY_OR_JSON, JSON, KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
-from podium.kube.list_text import SPAN_BYTES, ListMeta, ListText, Page, page_decoder
+from podium.kube.list_text import SPAN_BYTES, ComingList, ListMeta, ListText, Page, page_decoder
 from podium.objects.kinds.kind import Reports
 from podium.objects.kinds.meta import Object
+from podium.objects.protobuf.field_numbers import MAGIC
 from podium.objects.reading.garbage import without_gc
 
 _GONE = 410
@@ -94,6 +95,7 @@ class Reflector(Generic[Kind]):
         span_bytes: int = SPAN_BYTES,
         after: Sequence[Reflector[Any]] = (),
         reports: Reports[Kind] | None = None,
+        may_be_binary: bool = False,
         params: Mapping[str, str] | None = None,
         warn: Callable[[str], None] = lambda _: None,
         rng: random.Random | None = None,
@@ -107,7 +109,8 @@ class Reflector(Generic[Kind]):
 
         With *from_memory* the first list may be a little old, and comes sooner; as much of it as
         *span_bytes* is decoded at once. The sink gets a list when each of *after* has listed.
-        *reports* decodes what a watch adds or changes, in place of the *decoder*.
+        *reports* decodes what a watch adds or changes, in place of the *decoder*. The first list
+        is asked for in the binary form if it *may_be_binary*.
         """
         self.path = path
         #: Set after the first list.
@@ -120,6 +123,7 @@ class Reflector(Generic[Kind]):
         self._sink = sink
         self._params = dict(params or {})
         self._page = page
+        self._may_be_binary = may_be_binary
         self._in_pages = True
         self._from_memory, self._span_bytes = from_memory, span_bytes
         self._failures = FailureLog(warn)
@@ -211,12 +215,28 @@ class Reflector(Generic[Kind]):
         answers may be a little old: the watch from there on tells what is missing. Only the first
         list may be old. Where the API server keeps nothing in memory, it is a page.
         """
-        text = ListText(self._decoder, self._decoded, self._span_bytes)
         params = first_list_params(self._params, self._page)
-        async with self._client.reading(self.path, params, seconds=LIST_SECONDS) as pieces:
+        accept = BINARY_OR_JSON if self._may_be_binary else JSON
+        reading = self._client.reading(self.path, params, seconds=LIST_SECONDS, accept=accept)
+        async with reading as pieces:
+            beginning = b""
             async for piece in pieces:
-                text.feed(piece)
-        return text.result()
+                beginning += piece
+                if len(beginning) >= len(MAGIC):
+                    break
+            found = self._coming_list(is_binary=beginning.startswith(MAGIC))
+            found.feed(beginning)
+            async for piece in pieces:
+                found.feed(piece)
+        return found.result()
+
+    def _coming_list(self, *, is_binary: bool) -> ComingList[Kind]:
+        """What decodes a list as it comes."""
+        if not is_binary:
+            return ListText(self._decoder, self._decoded, self._span_bytes)
+        from podium.kube.protobuf.lists import BinaryList  # noqa: PLC0415  brings NumPy
+
+        return BinaryList(self._decoder.type)
 
     async def _pages(self, token: str) -> AsyncIterator[Page]:
         """The pages from a token on; the API server prepares the next while one is decoded."""

@@ -72,6 +72,8 @@ class Kind(Generic[T]):
     #: What the API server fills in when the object is created.
     apply_defaults: Callable[[T, Admission], T] | None = None
 
+    #: Whether the list is so long that it is asked for in the binary form.
+    has_long_lists: bool = False
     #: Makes what decodes the versions that a watch tells of, where they repeat most of the version
     #: before; None where the decoder does.
     reports: Callable[[], Reports[T]] | None = None

@@ -15,6 +15,10 @@ class Value(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=
     """An immutable piece of a Kubernetes object, decoded from its camelCase JSON form."""
 
 
+#: A moment as JSON has it, such as "2026-01-31T12:00:00Z". The binary form has numbers instead.
+Time = Annotated[str, msgspec.Meta(extra={"is_time": True})]
+
+
 class OwnerReference(Value, frozen=True):
     """An owner of the object; the one with `controller` set manages it."""
 
@@ -36,8 +40,8 @@ class ObjectMeta(Value, frozen=True):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
 
     def controller(self) -> OwnerReference | None:
         """The first owner that manages this object."""

@@ -11,6 +11,7 @@ from podium.objects.kinds.meta import (
     Object,
     RawQuantity,
     ResourceList,
+    Time,
     Value,
 )
 
@@ -274,8 +275,8 @@ class PodCondition(Value, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
-    last_probe_time: str | None = None
-    last_transition_time: str | None = None
+    last_probe_time: Time | None = None
+    last_transition_time: Time | None = None
 
 
 class ContainerStatus(Value, frozen=True):
@@ -313,7 +314,7 @@ class PodStatus(Value, frozen=True):
 
     phase: str = ""
     nominated_node_name: str = ""
-    start_time: str | None = None
+    start_time: Time | None = None
     conditions: list[PodCondition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

@@ -1,0 +1,1 @@
+"""Long lists in the binary form of the API, `application/vnd.kubernetes.protobuf`."""
