@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from podium.lab.schema import api_types
-from podium.objects.protobuf.field_numbers import MAGIC, FieldNumber, field_numbers
+from podium.objects.protobuf.field_numbers import FieldNumber, field_numbers
+from podium.objects.protobuf.wire import MAGIC
 
 _VARINTS = {api_types.INTEGER, api_types.LONG, api_types.BOOLEAN}
 _MESSAGES = {api_types.TIME, api_types.QUANTITY}

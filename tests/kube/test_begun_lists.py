@@ -10,7 +10,8 @@ import pytest
 
 from kube.reflecting import until
 from kube.scripted import answer, run_uvloop, scripted
-from podium.daemon.informers import Informers, begin_lists
+from podium.daemon.begun_lists import begin_lists
+from podium.daemon.informers import Informers
 from podium.daemon.object_index import ObjectIndex
 from podium.kube.access import Access
 from podium.kube.client import ApiClient

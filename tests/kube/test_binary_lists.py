@@ -19,7 +19,7 @@ from control_plane.harness import ADMIN, ControlPlane
 from kube.binary_form import binary_list, binary_status, envelope, field, number
 from kube.reflecting import connected, following, until
 from kube.scripted import answer, scripted
-from podium.daemon.informers import begin_lists
+from podium.daemon.begun_lists import begin_lists
 from podium.kube.api import BINARY_OR_JSON, KubeApi
 from podium.kube.errors import refusal
 from podium.kube.protobuf import columns

@@ -6,10 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podium.daemon.begun_lists import UNFINISHED
 from podium.daemon.clock import real_clocks
-from podium.kube.api import BINARY_OR_JSON
 from podium.kube.discovery import discover
-from podium.kube.reflector import LIST_SECONDS, Reflector, first_list_params
+from podium.kube.reflector import Reflector
 from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
@@ -19,32 +19,9 @@ if TYPE_CHECKING:
     from podium.daemon.clock import Clocks
     from podium.daemon.object_index import ObjectIndex
     from podium.kube.api import KubeApi
-    from podium.kube.client import ApiClient
     from podium.kube.discovery import Served
 
 logger = logging.getLogger(__name__)
-
-#: Pods that Succeeded or Failed use no resources.
-UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-
-
-async def begin_lists(client: ApiClient) -> None:
-    """Send the requests of the two long lists, nodes and pods, before anything else is done.
-
-    Every profile reads both. In a large cluster the API server takes seconds to prepare them; the
-    informers take the answers over.
-    """
-    await asyncio.gather(
-        *(
-            client.begin_reading(
-                f"/api/v1/{plural}",
-                first_list_params(params),
-                seconds=LIST_SECONDS,
-                accept=BINARY_OR_JSON,
-            )
-            for plural, params in (("pods", UNFINISHED), ("nodes", {}))
-        )
-    )
 
 
 class Indexes(Protocol):

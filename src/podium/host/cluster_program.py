@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import msgspec
 
-from podium.daemon.informers import begin_lists
+from podium.daemon.begun_lists import begin_lists
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.kube.client import ApiClient
 

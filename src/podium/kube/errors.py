@@ -13,8 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.errors import PodiumError
-from podium.objects.protobuf.field_numbers import MAGIC
-from podium.objects.protobuf.wire import MalformedError, fields
+from podium.objects.protobuf.wire import MAGIC, MalformedError, fields
 
 _TOO_MANY, _SERVER_ERROR = 429, 500
 

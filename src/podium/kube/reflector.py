@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -21,10 +21,12 @@ from podium.kube.api import BINARY_OR_JSON, JSON, KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
 from podium.kube.list_text import SPAN_BYTES, ComingList, ListMeta, ListText, Page, page_decoder
-from podium.objects.kinds.kind import Reports
 from podium.objects.kinds.meta import Object
-from podium.objects.protobuf.field_numbers import MAGIC
+from podium.objects.protobuf.wire import MAGIC
 from podium.objects.reading.garbage import without_gc
+
+if TYPE_CHECKING:
+    from podium.objects.kinds.kind import Reports
 
 _GONE = 410
 #: The server is asked to end a watch after this time or up to half as much again, with a bookmark;

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlencode
 
 import msgspec
 
-from podium.daemon.informers import UNFINISHED
+from podium.daemon.begun_lists import UNFINISHED
 from podium.kube.api import JSON, KubeApi
 from podium.kube.asked_pause import with_asked_pause
 from podium.kube.connections import Answer

@@ -10,8 +10,7 @@ from podium.kube.list_text import ListMeta
 from podium.kube.protobuf.columns import Span
 from podium.kube.protobuf.value_readers import object_reader
 from podium.objects.kinds.meta import Object
-from podium.objects.protobuf.field_numbers import MAGIC
-from podium.objects.protobuf.wire import BYTES, MalformedError, fields, varint
+from podium.objects.protobuf.wire import BYTES, MAGIC, MalformedError, fields, varint
 from podium.objects.reading.garbage import without_gc
 
 Kind = TypeVar("Kind", bound=Object)

@@ -19,8 +19,8 @@ import msgspec
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.protobuf.field_numbers import MAGIC, field_numbers
-from podium.objects.protobuf.wire import MalformedError, fields, signed, varint
+from podium.objects.protobuf.field_numbers import field_numbers
+from podium.objects.protobuf.wire import MAGIC, MalformedError, fields, signed, varint
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_LEVELS = 60

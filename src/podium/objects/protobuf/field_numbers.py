@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Final, NamedTuple
-
-#: What the binary form of an object begins with.
-MAGIC: Final = b"k8s\x00"
+from typing import NamedTuple
 
 
 class FieldNumber(NamedTuple):

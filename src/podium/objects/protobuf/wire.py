@@ -1,12 +1,14 @@
-"""Numbers and fields of one protobuf message."""
+"""The beginning of the binary form of an object; numbers and fields of one protobuf message."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: What the binary form of an object begins with.
+MAGIC: Final = b"k8s\x00"
 #: How a value is encoded: the last three bits of its tag.
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _SIZES = {FIXED64: 8, FIXED32: 4}
