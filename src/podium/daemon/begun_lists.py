@@ -1,0 +1,34 @@
+"""The requests of the long lists, which are sent before the scheduler is imported."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from podium.kube.api import BINARY_OR_JSON
+from podium.kube.reflector import LIST_SECONDS, first_list_params
+
+if TYPE_CHECKING:
+    from podium.kube.client import ApiClient
+
+#: Pods that Succeeded or Failed use no resources.
+UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+
+
+async def begin_lists(client: ApiClient) -> None:
+    """Send the requests of the two long lists, nodes and pods, before anything else is done.
+
+    Every profile reads both. In a large cluster the API server takes a second or more to prepare
+    them; the informers take the answers over.
+    """
+    await asyncio.gather(
+        *(
+            client.begin_reading(
+                f"/api/v1/{plural}",
+                first_list_params(params),
+                seconds=LIST_SECONDS,
+                accept=BINARY_OR_JSON,
+            )
+            for plural, params in (("pods", UNFINISHED), ("nodes", {}))
+        )
+    )
