@@ -180,7 +180,8 @@ def test_equal_parts_are_read_once() -> None:
 )
 def test_damaged_lists_are_refused_or_read(at: int, byte: int, cut: int | None) -> None:
     """No bytes make the reader fail in a way of its own."""
-    whole = bytearray(binary_list("Pod", [FULL_POD, FULL_POD]))
+    status = {"startTime": "2026-01-31T12:00:00Z", "phase": "Running"}
+    whole = bytearray(binary_list("Pod", [FULL_POD, {**FULL_POD, "status": status}]))
     whole[at % len(whole)] = byte
     with suppress(MalformedError, UnicodeDecodeError):
         decoded(Pod, bytes(whole if cut is None else whole[: cut % len(whole)]))
@@ -193,9 +194,10 @@ def test_damaged_lists_are_refused_or_read(at: int, byte: int, cut: int | None) 
         (b"k8s\x00", "cut off"),
         (binary_list("Node", []), "it is a NodeList, not a PodList"),
         (binary_list("Pod", [{"metadata": {"name": "a"}}])[:-20], "cut off"),
-        (envelope("PodList", field(9, b"")), "not one of a list"),
+        (envelope("PodList", number(9, 1)), "not one of a list"),
         (envelope("PodList", field(2, field(1, b"\x0a\x7fshort"))), "cut off"),
         (envelope("PodList", field(2, b"\x0b\x00")), "wire type"),
+        (envelope("PodList", field(2, b"\xed\x07abc")), "cut off"),
         (envelope("PodList", field(2, b"\x0a" + b"\xff" * 11)), "cut off"),
     ],
 )
@@ -204,13 +206,22 @@ def test_what_is_no_list_is_refused(data: bytes, said: str) -> None:
         decoded(Pod, data)
 
 
-def test_numbers_of_a_fixed_size_are_skipped() -> None:
-    fixed = b"\xe9\x07" + b"8" * 8 + b"\xed\x07" + b"4" * 4 + number(1000, 3)
+@pytest.mark.parametrize("byte", [b"8", b"\xff"])
+def test_numbers_of_a_fixed_size_are_skipped(byte: bytes) -> None:
+    fixed = b"\xe9\x07" + byte * 8 + b"\xed\x07" + byte * 4 + number(1000, 3)
     (pod,), _ = decoded(
         Pod, envelope("PodList", field(2, fixed + field(1, field(1, b"a") + fixed)))
     )
 
     assert pod == Pod(metadata=msgspec.structs.replace(Pod().metadata, name="a"))
+
+
+def test_fields_of_a_list_that_are_not_known_are_skipped() -> None:
+    (pod,), about = decoded(
+        Pod, envelope("PodList", field(1, field(2, b"7")) + field(9, b"x") + field(2, b""))
+    )
+
+    assert (pod, about.resource_version) == (Pod(), "7")
 
 
 def test_value_classes_are_those_of_their_models() -> None:

@@ -7,7 +7,6 @@ where decoding one after the other would do them for every field of every messag
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, repeat
 from typing import Any, Final, NamedTuple, Protocol
@@ -22,7 +21,10 @@ Positions = NDArray[np.int64]
 #: Go's zero time, the first second of the year 1, in seconds since 1970.
 _ZERO_TIME_SECONDS: Final = -62_135_596_800
 #: The character after each of the strings that are decoded at once; it is hardly ever in one.
-_BETWEEN: Final = 0
+_AFTER: Final = 0
+#: Strings are decoded at once if they have no more bytes on average; for each byte of them some
+#: memory is taken.
+_SHORT_BYTES: Final = 64
 #: Numbers of fields above are not known here.
 _GREATEST_TAG: Final = 1 << 10
 #: So many bytes of a field are kept, with the values made of them, for messages with the same.
@@ -58,16 +60,17 @@ class Texts:
     """Reads strings."""
 
     def read(self, span: Span, begins: Positions, ends: Positions) -> list[str]:
-        """The strings. All are decoded at once, unless one has the character between them."""
+        """The strings. Short ones are decoded at once, unless one has the character after them."""
         sizes = ends - begins + 1
         ends_there = np.cumsum(sizes)
-        sources = np.repeat(begins - ends_there + sizes, sizes)
-        sources += np.arange(len(sources))
-        joined = span.numbers.take(sources, mode="clip")
-        joined[ends_there - 1] = _BETWEEN
-        texts = joined.tobytes().decode().split(chr(_BETWEEN))
-        if len(texts) == len(begins) + 1:
-            return texts[:-1]
+        if len(sizes) and ends_there[-1] <= _SHORT_BYTES * len(sizes):
+            sources = np.repeat(begins - ends_there + sizes, sizes)
+            sources += np.arange(len(sources))
+            joined = span.numbers.take(sources, mode="clip")
+            joined[ends_there - 1] = _AFTER
+            texts = joined.tobytes().decode().split(chr(_AFTER))
+            if len(texts) == len(sizes) + 1:
+                return texts[:-1]
         return [each.decode() for each in span.slices(begins, ends)]
 
 
@@ -104,12 +107,11 @@ class Times:
 class Field(NamedTuple):
     """A field of a message: which argument of the value's class it is, and what reads it.
 
-    A field that is not given has the *default*, as has a zero unless it *keeps_zero*. What reads a
-    *repeated* field gets all its occurrences in a message as a message of their own.
+    A zero counts as not given unless the field *keeps_zero*. What reads a *repeated* field gets
+    all its occurrences in a message as a message of their own.
     """
 
     position: int
-    default: Any
     reader: Reader
     wire_type: int = BYTES
     keeps_zero: bool = True
@@ -278,20 +280,21 @@ def _scan(span: Span, begins: Positions, ends: Positions) -> _Found:
     data = span.numbers
     owners = np.flatnonzero(begins < ends)
     at, limits = begins[owners], ends[owners]
-    steps: deque[_Found] = deque()
+    steps: list[_Found] = []
     try:
         while len(owners):
             tags, values_at = _varints(data, at)
-            numbers, begin = _varints(data, values_at)
             wire_types = tags & 7
-            end = begin + np.where(wire_types == BYTES, numbers, 0)
-            value = np.where(wire_types == BYTES, begin, numbers)
-            is_fixed = (wire_types != BYTES) & (wire_types != VARINT)
-            if bool(is_fixed.any()):
-                end[is_fixed] = values_at[is_fixed] + _fixed_sizes(wire_types[is_fixed])
-            if bool(((end > limits) | (numbers < 0) & (wire_types == BYTES)).any()):
+            is_bytes = wire_types == BYTES
+            if bool((is_bytes | (wire_types == VARINT)).all()):
+                numbers, begin = _varints(data, values_at)
+                sizes = np.where(is_bytes, numbers, 0)
+            else:
+                numbers, begin, sizes = _any_values(data, values_at, wire_types)
+            end = begin + sizes
+            if bool(((end > limits) | (sizes < 0)).any()):
                 raise MalformedError("a field is cut off")
-            steps.append(_Found(owners, tags, at, value, end))
+            steps.append(_Found(owners, tags, at, np.where(is_bytes, begin, numbers), end))
             more = end < limits
             at = end
             if not bool(more.all()):
@@ -304,11 +307,20 @@ def _scan(span: Span, begins: Positions, ends: Positions) -> _Found:
     return _Found(*(np.concatenate(column) for column in zip(*steps, strict=True)))
 
 
-def _fixed_sizes(wire_types: Positions) -> Positions:
-    """The sizes of numbers of a fixed size."""
-    if not bool(np.isin(wire_types, (FIXED32, FIXED64)).all()):
+def _any_values(
+    data: NDArray[np.uint8], at: Positions, wire_types: Positions
+) -> tuple[Positions, Positions, Positions]:
+    """Numbers, where the bytes after them begin, and how many there are, of any wire types.
+
+    A number of a fixed size counts as bytes; no field that is read has one.
+    """
+    if not bool(np.isin(wire_types, (VARINT, BYTES, FIXED64, FIXED32)).all()):
         raise MalformedError("a wire type is not known")
-    return np.where(wire_types == FIXED64, 8, 4)
+    numbers, begin = np.zeros(len(at), np.int64), at.copy()
+    sizes = np.where(wire_types == FIXED64, 8, np.where(wire_types == FIXED32, 4, 0))
+    which = np.flatnonzero(sizes == 0)
+    numbers[which], begin[which] = _varints(data, at[which])
+    return numbers, begin, np.where(wire_types == BYTES, numbers, sizes)
 
 
 def _varints(data: NDArray[np.uint8], at: Positions) -> tuple[Positions, Positions]:

@@ -80,7 +80,7 @@ class BinaryList(Generic[Kind]):
                 ends.append(begin + size)
             elif data[at] == _FIRST:
                 self._about = _list_meta(data[begin : begin + size])
-            else:
+            elif data[at] & 7 != BYTES:
                 raise MalformedError("a field is not one of a list")
             at = begin + size
         self._left -= at - start

@@ -84,18 +84,18 @@ def _default(declared: Any) -> Any:
 
 
 def _field(number: int, position: int, declared: Any, *, is_pointer: bool, shares: bool) -> Field:
-    of, default = _without_none(declared.type), _default(declared)
+    of = _without_none(declared.type)
     if isinstance(of, inspect.ListType):
         items = Repeated(number, _reader(of.item_type), list)
-        return Field(position, default, Shared(items), repeated=True)
+        return Field(position, Shared(items), repeated=True)
     if isinstance(of, inspect.DictType):
         entries = Repeated(number, _entries(of.value_type), dict)
-        return Field(position, default, Shared(entries), repeated=True)
+        return Field(position, Shared(entries), repeated=True)
     reader = _reader(of)
-    if isinstance(of, inspect.StructType | inspect.Metadata):
-        return Field(position, default, Shared(reader) if shares else reader)
+    if isinstance(of, inspect.StructType) or _is_time(of):
+        return Field(position, Shared(reader) if shares else reader)
     wire_type = VARINT if isinstance(of, inspect.IntType | inspect.BoolType) else BYTES
-    return Field(position, default, reader, wire_type, keeps_zero=is_pointer)
+    return Field(position, reader, wire_type, keeps_zero=is_pointer)
 
 
 def _reader(of: Any) -> Reader:
@@ -106,18 +106,22 @@ def _reader(of: Any) -> Reader:
         return Numbers()
     if isinstance(of, inspect.BoolType):
         return Flags()
-    if isinstance(of, inspect.Metadata):
+    if _is_time(of):
         return Times()
     if isinstance(of, inspect.UnionType):  # a quantity, which is a message of one string
-        return Messages(_itself, ["0"], {1: Field(0, "0", Texts(), keeps_zero=False)})
+        return Messages(_itself, ["0"], {1: Field(0, Texts(), keeps_zero=False)})
     assert isinstance(of, inspect.StrType), of
     return Texts()
 
 
 def _entries(of: Any) -> Messages:
     """The reader of the entries of a map."""
-    key = Field(0, "", Texts())
-    return Messages(_pair, ["", ""], {1: key, 2: Field(1, "", _reader(of))})
+    return Messages(_pair, ["", ""], {1: Field(0, Texts()), 2: Field(1, _reader(of))})
+
+
+def _is_time(of: Any) -> bool:
+    """Whether a type is `meta.Time`."""
+    return isinstance(of, inspect.Metadata) and (of.extra or {}).get("is_time", False)
 
 
 def _without_none(of: Any) -> Any:
