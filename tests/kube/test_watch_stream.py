@@ -334,7 +334,9 @@ def checked(run: Run, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.mark.parametrize("turns", range(12))
-def test_a_watch_may_be_cancelled_at_any_moment(run: Run, turns: int) -> None:
+def test_a_watch_may_be_cancelled_at_any_moment(
+    run: Run, turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
     async def main() -> None:
         async with scripted(sends(HEAD, b"3\r\n{}\n\r\n", then=60)) as (client, script):
             reader = asyncio.create_task(read(client))
@@ -347,6 +349,7 @@ def test_a_watch_may_be_cancelled_at_any_moment(run: Run, turns: int) -> None:
             assert await asyncio.wait_for(hung_up(script), 5)
 
     checked(run, main)
+    assert caplog.messages == [], "an error of the connection was logged"
 
 
 @pytest.mark.parametrize(

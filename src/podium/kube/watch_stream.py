@@ -152,6 +152,7 @@ class WatchConnection(asyncio.Protocol):
             self._error = error
         if not self.status.done():
             self.status.set_exception(error)
+            self.status.exception()  # which may not be asked for: the watch may be cancelled
         self._wake()
 
     def _wake(self) -> None:
@@ -276,7 +277,5 @@ class WatchConnection(asyncio.Protocol):
         if self._alarm is not None:
             self._alarm.cancel()
         self._fail(BrokenError("the connection was closed", nothing_came=not self.status.done()))
-        if not self.status.cancelled():
-            self.status.exception()  # which is not asked for any more
         if self._transport is not None:
             self._transport.abort()
