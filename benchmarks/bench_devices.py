@@ -23,6 +23,8 @@ from measuring import (
     select_workloads,
 )
 
+from podium.errors import PodiumError
+
 _VARIANT = "_QueueingHintsEnabled"
 
 
@@ -52,10 +54,13 @@ def measure(quick: bool) -> list[dict[str, Any]]:  # noqa: FBT001  the one switc
 
 def _line(file: str | None, name: str, threshold: float | None, *, quick: bool) -> dict[str, Any]:
     sizes = SizeOverrides(50, 20, 20) if quick else SizeOverrides()
-    [workload] = select_workloads(load_workloads(file), [name], sizes)
-    if quick and "duration" in workload.params:
-        workload = workload.with_params({"duration": "1s"})
-    result = run_workload(workload, profiles()["v1.36"])[-1]
+    try:
+        [workload] = select_workloads(load_workloads(file), [name], sizes)
+        if quick and "duration" in workload.params:
+            workload = workload.with_params({"duration": "1s"})
+        result = run_workload(workload, profiles()["v1.36"])[-1]
+    except PodiumError as error:
+        return {"workload": name, "skipped": str(error), "threshold": threshold}
     assert result.placed == result.pods, f"{name}: {result.placed} of {result.pods} placed"
     return {
         "workload": name,

@@ -342,8 +342,12 @@ def _devices(found: list[dict[str, Any]]) -> Iterator[str]:
     yield DEVICES
     rows = []
     for each in found:
-        of_cpu = 1000 / each["cpuMsPerPod"]
         limit = each["threshold"]
+        if "skipped" in each:
+            cells = (each["skipped"], NOTHING, f"{limit:,.0f}" if limit else NOTHING, NOTHING)
+            rows.append((each["workload"], NOTHING, NOTHING, *cells))
+            continue
+        of_cpu = 1000 / each["cpuMsPerPod"]
         rows.append(
             (
                 each["workload"],

@@ -25,17 +25,17 @@ FLAGS = {"cluster": ["--beside", "kube-scheduler"]}
 
 
 def measured(name: str, *, quick: bool) -> Any:
-    """The figures of one script."""
+    """The figures of one script; None if it has failed, and said why."""
     command = [sys.executable, str(HERE / f"bench_{name}.py"), *FLAGS.get(name, [])]
     command += ["--quick"] if quick else []
     begun = time.monotonic()
     print(f"{name} …", file=sys.stderr, end=" ", flush=True)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src")}
-    told = subprocess.run(  # noqa: S603  our own scripts
-        command, stdout=subprocess.PIPE, env=environment, check=True
-    ).stdout
+    done = subprocess.run(  # noqa: S603  our own scripts
+        command, stdout=subprocess.PIPE, env=environment, check=False
+    )
     print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
-    return json.loads(told)
+    return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def machine() -> dict[str, str]:
@@ -74,23 +74,33 @@ def main() -> None:
     given = parser.parse_args()
     quick = given.quick
     where = machine()
-    if given.only:
-        results = HERE / "RESULTS.md"
-        section = report.section(given.only, where, measured(given.only, quick=quick))
-        if quick:
-            print(section)
-        else:
-            results.write_text(report.with_section(results.read_text("utf-8"), section), "utf-8")
-        return
-    found = {name: measured(name, quick=quick) for name in report.SECTIONS}
-    text = report.text(where, found)
+    wanted = [given.only] if given.only else [*report.SECTIONS]
+    found = {name: measured(name, quick=quick) for name in wanted}
+    failed = ", ".join(name for name, figures in found.items() if figures is None)
+    results = HERE / "RESULTS.md"
+    before = results.read_text("utf-8") if results.exists() and not quick else ""
+    write = written if given.only or failed else renewed
+    text = write(before, where, found)
     if quick:
         print(text)
-        return
-    results = HERE / "RESULTS.md"
-    kept = report.written_elsewhere(results.read_text("utf-8") if results.exists() else "")
-    results.write_text(f"{text.rstrip()}\n\n{kept}", "utf-8")
-    print(f"wrote {HERE / 'RESULTS.md'}", file=sys.stderr)
+    else:
+        results.write_text(text, "utf-8")
+        print(f"wrote {results}", file=sys.stderr)
+    if failed:
+        sys.exit(f"not measured: {failed}; these sections are as they were")
+
+
+def renewed(before: str, where: dict[str, str], found: dict[str, Any]) -> str:
+    """The results with all sections of this script written anew."""
+    return f"{report.text(where, found).rstrip()}\n\n{report.written_elsewhere(before)}"
+
+
+def written(before: str, where: dict[str, str], found: dict[str, Any]) -> str:
+    """The results with those sections written anew that were measured."""
+    for name, figures in found.items():
+        if figures:
+            before = report.with_section(before, report.section(name, where, figures))
+    return before
 
 
 if __name__ == "__main__":

@@ -50,10 +50,12 @@ def template(tmp_path: Path) -> Callable[[str], Template]:
         ("MultiplyFloat 1.5 2", 3.0),
         ("Mod (AddInt .Index 1) (DivideInt .Count 4)", 3),
         ("12", 12),
+        ("(or .Other nil) | JSON", "null"),
+        ("(or .List nil) | JSON", '[{"cel":"a"}]'),
     ],
 )
-def test_what_stands_between_braces_is_computed(expression: str, value: float) -> None:
-    assert evaluate(expression, {"Index": 7, "Count": 20}) == value
+def test_what_stands_between_braces_is_computed(expression: str, value: float | str) -> None:
+    assert evaluate(expression, {"Index": 7, "Count": 20, "List": [{"cel": "a"}]}) == value
 
 
 @pytest.mark.parametrize(

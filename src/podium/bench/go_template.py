@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from podium.errors import InputError
 
 _ACTION: Final = re.compile(r"\{\{(-?)(.*?)(-?)\}\}", re.DOTALL)
@@ -43,6 +45,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "DivideFloat": lambda one, two: one / two,
     "DivideInt": lambda one, two: int(one / two),
     "Int": int,
+    "JSON": lambda value: msgspec.json.encode(value).decode(),
     "Mod": lambda one, two: int(one) % int(two),
     "MultiplyFloat": lambda *numbers: float(_product(numbers)),
     "MultiplyInt": lambda *numbers: int(_product(numbers)),
@@ -111,6 +114,8 @@ def _operand(word: str, names: Names) -> Any:
         return names.get(word[1:])
     if word.startswith('"'):
         return word[1:-1]
+    if word == "nil":
+        return None
     return float(word) if "." in word else int(word)
 
 

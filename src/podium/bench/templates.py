@@ -54,10 +54,7 @@ class Template:
 
         *params* are values besides `.Index` and `.Count`.
         """
-        try:
-            text = self._template.filled({"Index": index, "Count": count, **(params or {})})
-        except InputError as error:
-            raise error.located(where=str(self.path)) from None
+        text = self._filled(index, count, params or {})
         found = self._cached.get(text)
         if found is None:
             found = decode_object(self._read(text), str(self.path))
@@ -67,8 +64,13 @@ class Template:
 
     def is_ignored(self, params: Mapping[str, Any]) -> bool:
         """Whether kube-scheduler v1.36 ignores objects of its kind, as its feature gates are."""
-        text = self._template.filled({"Index": 0, "Count": 1, **params})
-        return self._read(text).get("kind") in _IGNORED
+        return self._read(self._filled(0, 1, params)).get("kind") in _IGNORED
+
+    def _filled(self, index: int, count: int, params: Mapping[str, Any]) -> str:
+        try:
+            return self._template.filled({"Index": index, "Count": count, **params})
+        except InputError as error:
+            raise error.located(where=str(self.path)) from None
 
     def _read(self, text: str) -> JsonObject:
         try:
