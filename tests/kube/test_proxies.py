@@ -14,7 +14,9 @@ from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected, following, until
 from kube.scripted import answer, scripted
 from podium.kube.access import Access
+from podium.kube.api import BINARY_OR_JSON
 from podium.kube.client import ApiClient
+from podium.objects.protobuf.wire import MAGIC
 
 
 class Tunnel:
@@ -74,6 +76,9 @@ def test_everything_goes_through_the_proxy(
             async with connected(path) as client, following(client) as (known, _):
                 await until(lambda: known.replaced)
                 assert (await client.get(PODS))["kind"] == "PodList"
+                reading = client.reading(PODS, {}, seconds=20, accept=BINARY_OR_JSON)
+                async with reading as pieces:
+                    assert b"".join([piece async for piece in pieces]).startswith(MAGIC)
             where = control_plane.url.removeprefix("https://")
             assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
 
