@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from podium.engine.rules.devices.cel.values import UInt
+from podium.objects.protobuf.wire import fields, signed, varint
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+#: Number and value of each field of a message; what type the value has, the number tells.
+_fields: Final[Callable[[bytes], Iterator[tuple[int, Any]]]] = fields
 _PRIMITIVES: Final = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN: Final = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}
 
@@ -128,49 +130,13 @@ def decode(data: bytes) -> CheckedExpression:
             entry = dict(_fields(value))
             name = dict(_fields(entry.get(2, b""))).get(1)
             if name:
-                found.names[_signed(entry.get(1, 0))] = name.decode()
+                found.names[signed(entry.get(1, 0))] = name.decode()
         elif number == 3:
             entry = dict(_fields(value))
-            found.types[_signed(entry.get(1, 0))] = _type(entry.get(2, b""))
+            found.types[signed(entry.get(1, 0))] = _type(entry.get(2, b""))
         elif number == 4:
             found.root = _node(value)
     return found
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Number and value of each field: integers, eight bytes, or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            value, at = _varint(data, at)
-            yield number, value
-        elif wire == _LENGTH:
-            length, at = _varint(data, at)
-            yield number, data[at : at + length]
-            at += length
-        elif wire in {_FIXED64, _FIXED32}:
-            width = 8 if wire == _FIXED64 else 4
-            yield number, data[at : at + width]
-            at += width
-        else:
-            raise ValueError(f"wire type {wire} is not known")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _type(data: bytes) -> CelType:
@@ -210,7 +176,7 @@ def _node(data: bytes) -> Node:
     identity, kind, content = 0, 0, b""
     for number, value in _fields(data):
         if number == 2:
-            identity = _signed(value)
+            identity = signed(value)
         else:
             kind, content = number, value
     return _READERS[kind](identity, content)
@@ -219,7 +185,7 @@ def _node(data: bytes) -> Node:
 #: The fields of a constant, of which one is set.
 _CONSTANTS: Final[dict[int, Callable[[Any], Any]]] = {
     2: bool,
-    3: _signed,
+    3: signed,
     4: UInt,
     5: lambda value: float(np.frombuffer(value, "<f8")[0]),
     6: bytes.decode,
@@ -267,7 +233,7 @@ def _list(identity: int, data: bytes) -> Node:
         else:  # packed
             at = 0
             while at < len(value):
-                index, at = _varint(value, at)
+                index, at = varint(value, at)
                 optional.add(index)
     return ListLiteral(identity, tuple(elements), frozenset(optional))
 
