@@ -309,7 +309,7 @@ class Pool:
     ) -> Answer:
         """Send one request; its answer, or `OSError` when none came."""
         if self._access.credentials.fresh():
-            request = self._written(method, target, body, content_type)
+            request = self._written(method, target, body, content_type, self._fixed)
         else:
             request = await self.written(method, target, body, content_type)
         now = time.monotonic()
@@ -354,12 +354,12 @@ class Pool:
         target: str,
         body: bytes | None,
         content_type: str,
-        lines: str = "",
+        lines: str,
     ) -> bytes:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
-        head = f"{method} {target}{lines or self._fixed}{self._credential_lines()}"
+        head = f"{method} {target}{lines}{self._credential_lines()}"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podium.errors import PodiumError
-from podium.objects.protobuf.wire import MAGIC, MalformedError, fields
+from podium.objects.protobuf.wire import MAGIC, MalformedError, as_bytes, fields, unwrapped
 
 _TOO_MANY, _SERVER_ERROR = 429, 500
 
@@ -83,16 +83,13 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) ->
 
 
 def _binary_status(body: bytes) -> Status:
-    """The answer to a request for the binary form: a message, which holds that of a Status."""
-    said = dict(fields(_part(dict(fields(body[len(MAGIC) :])), 2)))
-    asked_for = dict(fields(_part(said, 5))).get(5)
-    details = _Details(float(asked_for)) if isinstance(asked_for, int) else None
-    return Status(_part(said, 3).decode(), _part(said, 4).decode(), details=details)
-
-
-def _part(message: Mapping[int, int | bytes], number: int) -> bytes:
-    found = message.get(number, b"")
-    return found if isinstance(found, bytes) else b""
+    """The answer to a request for the binary form."""
+    _, _, data = unwrapped(body)
+    said = dict(fields(data))
+    message, reason, details = (as_bytes(said.get(number, b"")) for number in (3, 4, 5))
+    pause = dict(fields(details)).get(5)
+    asked_for = _Details(float(pause)) if isinstance(pause, int) else None
+    return Status(message.decode(), reason.decode(), details=asked_for)
 
 
 def _text(body: bytes) -> str:

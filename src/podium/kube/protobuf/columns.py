@@ -25,7 +25,7 @@ _AFTER: Final = 0
 #: Strings are decoded at once if they have no more bytes on average; for each byte of them some
 #: memory is taken.
 _SHORT_BYTES: Final = 64
-#: Numbers of fields above are not known here.
+#: The tags of the fields that are read are less.
 _GREATEST_TAG: Final = 1 << 10
 #: So many bytes of a field are kept, with the values made of them, for messages with the same.
 _MOST_SHARED_BYTES: Final = 1 << 23
@@ -153,7 +153,9 @@ class Messages:
 
 
 def _by_tag(fields: Mapping[int, Field]) -> dict[int, Field]:
-    return {number << 3 | each.wire_type: each for number, each in fields.items()}
+    found = {number << 3 | each.wire_type: each for number, each in fields.items()}
+    assert max(found, default=0) < _GREATEST_TAG, "the tag of a field is greater than expected"
+    return found
 
 
 def _fill(

@@ -105,7 +105,7 @@ class BinaryList(Generic[Kind]):
                 kind = _texts(data[at : at + size]).get(2, "")
             at += size
         if kind != self._kind:
-            raise MalformedError(f"it is a {kind or 'nothing'}, not a {self._kind}")
+            raise MalformedError(f"a {self._kind} was asked for, and {kind or 'nothing'} came")
         return at, size
 
 

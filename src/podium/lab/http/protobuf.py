@@ -20,7 +20,15 @@ from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.protobuf.field_numbers import field_numbers
-from podium.objects.protobuf.wire import MAGIC, MalformedError, fields, signed, varint
+from podium.objects.protobuf.wire import (
+    MAGIC,
+    MalformedError,
+    as_bytes,
+    fields,
+    signed,
+    unwrapped,
+    varint,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_LEVELS = 60
@@ -33,14 +41,7 @@ def read(data: bytes) -> JsonObject:
     if not data.startswith(MAGIC):
         raise _unrecognized("provided data does not appear to be a protobuf message")
     try:
-        kind = version = ""
-        raw = b""
-        for number, value in fields(data[len(MAGIC) :]):
-            if number == 1:
-                type_meta = {key: _text(part) for key, part in fields(_bytes(value))}
-                version, kind = type_meta.get(1, ""), type_meta.get(2, "")
-            elif number == 2:
-                raw = _bytes(value)
+        version, kind, raw = unwrapped(data)
         model = api_types.model_of_kind(kind, version)
         if model not in field_numbers():
             raise _unrecognized(f'no kind "{kind}" is registered for version "{version}"')
@@ -54,14 +55,8 @@ def _unrecognized(why: str) -> StatusError:
     return bad_request(f"the object provided is unrecognized: {why}")
 
 
-def _bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise MalformedError("a number where bytes belong")
-    return value
-
-
 def _text(value: int | bytes) -> str:
-    return _bytes(value).decode()
+    return as_bytes(value).decode()
 
 
 def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject:
@@ -76,7 +71,7 @@ def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject
         if field is None:
             continue
         if field.part:
-            made |= _message(model, _bytes(value), depth + 1, field.part)
+            made |= _message(model, as_bytes(value), depth + 1, field.part)
             continue
         field_type = types.get(field.name)
         if field_type is None:
@@ -84,7 +79,7 @@ def _message(model: str, data: bytes, depth: int, table: str = "") -> JsonObject
         if field_type.container == api_types.LIST:
             made.setdefault(field.name, []).extend(_items(field_type, value, depth))
         elif field_type.container == api_types.MAP:
-            key, entry = _entry(field_type, _bytes(value), depth)
+            key, entry = _entry(field_type, as_bytes(value), depth)
             made.setdefault(field.name, {})[key] = entry
         else:
             found = _value(field_type, value, depth)
@@ -116,12 +111,12 @@ def _entry(field_type: api_types.FieldType, data: bytes, depth: int) -> tuple[st
 def _value(field_type: api_types.FieldType, value: int | bytes, depth: int) -> Any:
     """One value of a field, of its list or of its map."""
     if field_type.is_model:
-        return _message(field_type.of, _bytes(value), depth + 1)
+        return _message(field_type.of, as_bytes(value), depth + 1)
     if field_type.of in _NUMBERS or field_type.of == api_types.BOOLEAN:
         if not isinstance(value, int):
             raise MalformedError("bytes where a number belongs")
         return bool(value) if field_type.of == api_types.BOOLEAN else signed(value)
-    return _special(field_type.of, _bytes(value))
+    return _special(field_type.of, as_bytes(value))
 
 
 def _special(kind: str, data: bytes) -> Any:
@@ -138,7 +133,7 @@ def _special(kind: str, data: bytes) -> Any:
         is_text = parts.get(1) == 1
         found = _text(parts.get(3, b"")) if is_text else signed(int(parts.get(2, 0)))
     elif kind in {api_types.ANY, api_types.FIELDS}:
-        raw = next((_bytes(part) for number, part in fields(data) if number == 1), b"")
+        raw = next((as_bytes(part) for number, part in fields(data) if number == 1), b"")
         try:
             found = msgspec.json.decode(raw) if raw else None
         except msgspec.DecodeError as error:

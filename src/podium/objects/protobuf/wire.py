@@ -1,4 +1,4 @@
-"""The beginning of the binary form of an object; numbers and fields of one protobuf message."""
+"""Reads the binary form of one object: what it is wrapped in, and the fields of its messages."""
 
 from __future__ import annotations
 
@@ -35,6 +35,21 @@ def varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
 def signed(number: int) -> int:
     """A number of 64 bits with its sign."""
     return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def as_bytes(value: int | bytes) -> bytes:
+    """The value of a field that has no number."""
+    if isinstance(value, int):
+        raise MalformedError("a number where bytes belong")
+    return value
+
+
+def unwrapped(data: bytes) -> tuple[str, str, bytes]:
+    """API version and kind of an object in the binary form, and the message that it is."""
+    found = dict(fields(data[len(MAGIC) :]))
+    of_type = dict(fields(as_bytes(found.get(1, b""))))
+    version, kind = (as_bytes(of_type.get(number, b"")).decode() for number in (1, 2))
+    return version, kind, as_bytes(found.get(2, b""))
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
