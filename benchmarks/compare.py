@@ -49,18 +49,23 @@ class Comparison:
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """A folder with the older commit, removed afterwards."""
+    """A folder with the older commit, removed afterwards; ends the program if there is none."""
+    if not _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"):
+        sys.exit(f"{revision}: no such commit here; git log shows those that there are")
     with tempfile.TemporaryDirectory(prefix="podium-compare-") as folder:
         tree = Path(folder, "before")
-        _git("worktree", "add", "--quiet", "--detach", str(tree), revision)
+        if not _git("worktree", "add", "--quiet", "--detach", str(tree), revision):
+            sys.exit(f"{revision}: cannot be checked out")  # git has said why
         try:
             yield tree
         finally:
             _git("worktree", "remove", "--force", str(tree))
 
 
-def _git(*arguments: str) -> None:
-    subprocess.run(["git", "-C", str(ROOT), *arguments], check=True)  # noqa: S603, S607
+def _git(*arguments: str) -> bool:
+    """Whether git did what was asked for; what it prints is left out."""
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0  # noqa: S603
 
 
 def bench(tree: Path, *arguments: str) -> Any:

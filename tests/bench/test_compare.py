@@ -81,3 +81,19 @@ def test_a_small_workload_is_compared_with_a_commit() -> None:
         ["git", "worktree", "list"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "podium-compare-" not in listed.stdout
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a commit is needed to compare with")
+@pytest.mark.parametrize("script", ["compare.py", "goals.py"])
+def test_a_commit_that_is_not_there_is_said(script: str) -> None:
+    told = subprocess.run(
+        [sys.executable, f"benchmarks/{script}", "no-such-commit"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert told.returncode != 0
+    assert told.stderr.startswith("no-such-commit: no such commit here")
+    assert told.stderr.count("\n") == 1, told.stderr
