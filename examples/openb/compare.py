@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from statistics import fmean
 
-from podium.sweeps.cells import Outcome
-from podium.sweeps.charts import svg
-from podium.sweeps.results import summary
+from podium_research.sweeps.cells import CellOutcome
+from podium_research.sweeps.charts import svg
+from podium_research.sweeps.results import summary
 
 FOLDER = Path(__file__).parent
 POLICIES = ("Random", "DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD")
@@ -47,7 +47,7 @@ def cell(published: Runs, reproduced: Runs, workload: str, policy: str) -> str:
 def draw(published: Runs, reproduced: Runs, path: Path) -> None:
     """Draw means and spread of the same runs: each policy as published, and below as reproduced."""
     outcomes = [
-        Outcome("", key[0], f"{key[1]} {kind}", int(key[2]), {AT: runs[key]}, 0.0)
+        CellOutcome("", key[0], f"{key[1]} {kind}", int(key[2]), {AT: runs[key]}, 0.0)
         for key in sorted(reproduced, key=lambda key: POLICIES.index(key[1]))
         for kind, runs in (("published", published), ("reproduced", reproduced))
     ]

@@ -10,13 +10,13 @@ import random
 import numpy as np
 from gpus import WHOLE, fits_gpus, left, wanted, whole
 
-from podium.rules import NodeColumns, RuleNode, RulePod, priority, reserve
+from podium.rules import RuleColumns, RuleNode, RulePod, priority, reserve
 
 __all__ = ["fits_gpus", "pick_gpu", "same_score"]
 
 
 @priority("SameScore", depends="node", columns=True)
-def same_score(pod: RulePod, nodes: NodeColumns) -> np.ndarray:  # noqa: ARG001
+def same_score(pod: RulePod, nodes: RuleColumns) -> np.ndarray:  # noqa: ARG001
     """All nodes are equal."""
     return nodes.full(0)
 

@@ -11,6 +11,7 @@ from go_random import GoRandom
 
 if TYPE_CHECKING:
     import podium
+    import podium_research
 
 #: Pods arrive until they have asked for this share of the GPUs.
 ARRIVING = 1.3
@@ -40,12 +41,12 @@ def gpu(pod: podium.Pod) -> tuple[int, int]:
     return count, total // count if count else 0
 
 
-def capacity(trace: podium.Trace) -> int:
+def capacity(trace: podium_research.Trace) -> int:
     """The GPU of all nodes."""
     return sum(int(str((each.node.status.allocatable or {}).get(MILLI, 0))) for each in trace.nodes)
 
 
-def arrivals(trace: podium.Trace, seed: int) -> podium.Trace:
+def arrivals(trace: podium_research.Trace, seed: int) -> podium_research.Trace:
     """The pods and nodes of one run, in the order that a seed of the published program gives.
 
     The trace is shuffled. Then pods are removed at random, or copies of random pods are added, so
@@ -80,7 +81,7 @@ def arrivals(trace: podium.Trace, seed: int) -> podium.Trace:
     return trace.with_order([node for _, node in ranked], pods)
 
 
-def _arriving(each: podium.TracePod, place: int) -> podium.TracePod:
+def _arriving(each: podium_research.TracePod, place: int) -> podium_research.TracePod:
     """The pod as the one that arrives at this place: it never leaves, and copies have own names."""
     name = f"{each.pod.name}-{place}"
     metadata = msgspec.structs.replace(each.pod.metadata, name=name, uid=name)
@@ -100,7 +101,7 @@ def _spec(pod: podium.Pod) -> tuple[int, int, int, tuple[str, ...]]:
     return int(requests(pod)["cpu"].removesuffix("m")), milli, count, models
 
 
-def typical_pods(trace: podium.Trace) -> dict[str, dict[str, Any]]:
+def typical_pods(trace: podium_research.Trace) -> dict[str, dict[str, Any]]:
     """The arguments of FGD's rules: the typical pods of a workload, and their shares."""
     counts = Counter(_spec(each.pod) for each in trace.pods)
     ranked = sorted(
@@ -120,7 +121,7 @@ def typical_pods(trace: podium.Trace) -> dict[str, dict[str, Any]]:
 class Allocation:
     """The GPU allocation at percentages of arrived GPU, as the study publishes it."""
 
-    def __init__(self, trace: podium.Trace) -> None:
+    def __init__(self, trace: podium_research.Trace) -> None:
         self._percent = capacity(trace) / 100
         self._arrived = self._used = self._rejected = 0
         #: Rounded percentage of arrived GPU -> the allocations noted while it held.
