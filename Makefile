@@ -3,11 +3,14 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint requirements.lock
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+# First what was downloaded is compared with the checksums, then the project itself is installed.
+LOCKED := $(PIP) --require-hashes --requirement
+EDITABLE := $(PIP) --no-deps --no-build-isolation --editable .
 TESTS  ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test parts check bench soak fuzz conformance clean
+.PHONY: help run quick test parts check bench soak fuzz conformance parity release clean
 
 help:  ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +48,12 @@ fuzz: $(VENV)/.tools  ## the random tests again, with many more and longer histo
 conformance: $(VENV)/.tools  ## upstream's tests about scheduling and workloads on the lab; PODIUM_E2E_TEST is the path of e2e.test
 	$(BIN)/python benchmarks/conformance.py
 
+parity: $(VENV)/.tools  ## replay all recordings, and write docs/parity.md
+	$(BIN)/python benchmarks/parity.py
+
+release:  ## wheel, source archive, archive with Python inside, checksums, bill of materials, in dist/
+	PYTHON=$(PYTHON) tools/release
+
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
@@ -57,9 +66,11 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/.created
-	$(PIP) --editable '.[devices]'
+	$(LOCKED) requirements.lock
+	$(EDITABLE)
 	@touch $@
 
-$(VENV)/.tools: pyproject.toml requirements.lock | $(VENV)/.created
-	$(PIP) --editable '.[test,lint]'
+$(VENV)/.tools: pyproject.toml requirements.lock requirements-tools.lock | $(VENV)/.created
+	$(LOCKED) requirements.lock --requirement requirements-tools.lock
+	$(EDITABLE)
 	@touch $@ $(VENV)/.installed

@@ -28,7 +28,7 @@ name: cores
 workloads:
 - {name: shop, csv: {nodes: nodes.csv, pods: pods.csv}}
 configurations:
-- {name: spread, profile: v1.36, ties: random}
+- {name: spread, profile: v1.37, ties: random}
 seeds: {from: 1, to: 8}
 """
 
@@ -86,7 +86,7 @@ def _work(folder: Path, nodes: int, pods: int) -> list[tuple[str, Callable[[int]
         ),
         (
             "compaction with four seeds (`podium.compare`)",
-            lambda n: podium.compare(objects, {"v1.36": profile}, seeds=4, workers=n),
+            lambda n: podium.compare(objects, {"v1.37": profile}, seeds=4, workers=n),
         ),
         ("a sweep of eight runs (`podium sweep`)", sweep),
     ]

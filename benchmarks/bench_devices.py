@@ -24,6 +24,7 @@ from measuring import (
 )
 
 from podium.errors import PodiumError
+from podium.releases import DEFAULT_RELEASE
 
 _VARIANT = "_QueueingHintsEnabled"
 
@@ -59,7 +60,7 @@ def _line(file: str | None, name: str, threshold: float | None, *, quick: bool) 
     [workload] = select_workloads(load_workloads(file), [name], sizes)
     if quick and "duration" in workload.params:
         workload = workload.with_params({"duration": "1s"})
-    result = run_workload(workload, profiles()["v1.36"])[-1]
+    result = run_workload(workload, profiles()[DEFAULT_RELEASE.name])[-1]
     assert result.placed == result.pods, f"{name}: {result.placed} of {result.pods} placed"
     return {
         "workload": name,

@@ -16,19 +16,19 @@ import msgspec
 from measuring import script
 from msgspec.structs import replace
 
-from podium.daemon.behaviour import V1_36
-from podium.daemon.cluster_state import ClusterState
-from podium.daemon.decider import Decider
-from podium.daemon.hindsight.recorder import HistoryRecorder
-from podium.daemon.hindsight.replay import Rules
-from podium.daemon.hindsight.seeking import derive, places
-from podium.daemon.observers import AttemptResult, Observer
-from podium.daemon.options import SchedulerOptions
-from podium.history.frames import SegmentReader
-from podium.history.reading import History
-from podium.history.writing import HistoryWriter, Limits
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.registry import KINDS
+from podium.past.format.frames import SegmentReader
+from podium.past.format.reading import History
+from podium.past.format.writing import HistoryWriter, Limits
+from podium.past.recorder.recorder import HistoryRecorder
+from podium.past.replay.replay import Rules
+from podium.past.replay.seeking import derive, places
+from podium.scheduler.decider import decider_on
+from podium.scheduler.state.behaviour import behaviour_of
+from podium.scheduler.state.cluster_state import ClusterState
+from podium.scheduler.state.observers import AttemptResult, Observer
+from podium.scheduler.state.options import SchedulerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 PROFILE = ProfileSource().choose().profile
 #: So many pods are scheduled before the other loop has its turn.
 _SLICE = 500
-RULES = Rules({PROFILE.scheduler_name: PROFILE}, V1_36)
+assert PROFILE.generation is not None
+BEHAVIOUR = behaviour_of(PROFILE.generation)
+RULES = Rules({PROFILE.scheduler_name: PROFILE}, BEHAVIOUR)
 
 
 def node(number: int) -> Node:
@@ -119,8 +121,8 @@ class Loop:
             observers = [self.recorder]
             scheduler: Any = self
             self.recorder.scheduler = scheduler
-        self.state = ClusterState(RULES.profiles, V1_36, self.time, observers)
-        self.decider = Decider(self.state, RULES.profiles)
+        self.state = ClusterState(RULES.profiles, BEHAVIOUR, self.time, observers)
+        self.decider = decider_on(self.state, RULES.profiles)
         self.versions = 20_000_000
 
     def time(self) -> float:
@@ -148,7 +150,7 @@ class Loop:
         self.now += 0.001
         self.put(waiting)
         turn = self.queue.pop()
-        decision = self.decider.decide_without_extenders(turn.pod, PROFILE)
+        decision = self.decider.decide(turn.pod, PROFILE)
         if self.recorder is not None:
             result = AttemptResult(turn.pod, decision, PROFILE, 1, self.now, 0.0, self.now)
             self.recorder.attempted(result)

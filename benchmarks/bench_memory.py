@@ -13,12 +13,12 @@ from typing import Any
 
 from measuring import profiles, script
 
-from podium.bench.measurement import peak_memory_bytes, reset_peak_memory
 from podium.cluster.simulation import Simulation
 from podium.objects.kinds.meta import ObjectMeta, OwnerReference
 from podium.objects.kinds.node import Node, NodeCondition, NodeStatus
 from podium.objects.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.objects.reading.collection import Objects
+from podium_research.bench.measurement import peak_memory_bytes, reset_peak_memory
 
 KINDS = 2_000
 REQUESTS = ResourceRequirements(requests={"cpu": "100m", "memory": "200Mi"})

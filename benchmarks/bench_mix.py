@@ -7,9 +7,8 @@ strictly over zones; four are plain. Pods arrive in random order; after each dec
 leaves, and nodes report their status: one of 5,000 nodes every 2 ms is one in ten decisions at
 5,000 decisions a second.
 
---tree PATH measures the package of another checkout, as `compare.py` does. Each profile with rules
-that can be compiled is measured with the extra `compiled` and without it, each in a process of its
-own.
+--tree PATH measures the package of another checkout, as `compare.py` does; an older one without its
+extra `compiled`. Each profile is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 DATA = HERE / "data" / "openb_requests.csv"
 CPU_MILLIS, MEMORY_MIB = 192_000, 786_432
 NODE_UPDATE_EVERY = 10
-#: The profile whose rules can be compiled.
-COMPILED = "v1.36"
 
 #: The usual sizes, and those of `--quick`.
 SIZES = {
@@ -257,7 +254,6 @@ def measure(
     gc.unfreeze()
     return {
         "profile": profile,
-        "compiled": sys.modules.get("numba") is not None,
         "nodes": nodes,
         "classes": classes,
         "existing": existing,
@@ -269,11 +265,11 @@ def measure(
     }
 
 
-def alone(given: argparse.Namespace, profile: str, *flags: str) -> Json:
+def alone(given: argparse.Namespace, profile: str) -> Json:
     """The figures of one profile, measured in a process of its own."""
     sizes = [word for name in SIZES for word in (f"--{name}", str(getattr(given, name)))]
     command = [sys.executable, __file__, "--tree", str(given.tree), "--profiles", profile, *sizes]
-    told = subprocess.run([*command, "--alone", *flags], stdout=subprocess.PIPE, check=True).stdout  # noqa: S603  this script
+    told = subprocess.run([*command, "--alone"], stdout=subprocess.PIPE, check=True).stdout  # noqa: S603  this script
     [found] = json.loads(told)
     return dict(found)
 
@@ -283,8 +279,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small numbers, to see that it works")
     parser.add_argument("--tree", type=Path, default=HERE.parent, help="the checkout to measure")
-    parser.add_argument("--profiles", nargs="+", default=["v1.36", "v1.13"])
-    parser.add_argument("--without-compiled", action="store_true", help="as without the extra")
+    parser.add_argument("--profiles", nargs="+", default=["v1.37", "v1.13"])
     parser.add_argument("--alone", action="store_true", help="in this process, each profile once")
     for name, (default, _) in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -293,17 +288,11 @@ def main() -> None:
         for name, (_, small) in SIZES.items():
             setattr(given, name, small)
     if given.alone:
-        if given.without_compiled:
-            sys.modules["numba"] = None  # type: ignore[assignment]
+        sys.modules["numba"] = None  # type: ignore[assignment]  # the extra of an older tree
         sizes = {name: getattr(given, name) for name in SIZES}
         found = [measure(given.tree, profile, **sizes) for profile in given.profiles]
     else:
-        found = []
-        for profile in given.profiles:
-            if not given.without_compiled:
-                found.append(alone(given, profile))
-            if given.without_compiled or profile == COMPILED:
-                found.append(alone(given, profile, "--without-compiled"))
+        found = [alone(given, profile) for profile in given.profiles]
     print(json.dumps(found, indent=2))
 
 

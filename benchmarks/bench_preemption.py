@@ -14,12 +14,12 @@ from typing import Any
 from measuring import SizeOverrides, load_workloads, profiles, script, select_workloads
 from msgspec.structs import replace
 
-from podium.bench.definitions import CreatePods
-from podium.bench.executor import WorkloadExecutor
-from podium.bench.templates import Template
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod
+from podium_research.bench.definitions import CreatePods
+from podium_research.bench.executor import WorkloadExecutor
+from podium_research.bench.templates import Template
 
 TRIES = 9
 

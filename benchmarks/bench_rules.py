@@ -21,11 +21,11 @@ import numpy as np
 from podium.cluster.cache.columns import Columns
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.user_rules.adapter import PREDICATE, RuleSpec, UserPredicate
-from podium.engine.user_rules.nodes import KnownNodes, RuleNode, RulePod
 from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.node import Node, NodeStatus
 from podium.objects.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
+from podium.profiles.user_rules.adapter import PREDICATE, RuleSpec, UserPredicate
+from podium.profiles.user_rules.nodes import KnownNodes, RuleNode, RulePod
 
 NODES = 5000
 GIB = 1 << 30

@@ -1,9 +1,9 @@
 """Upstream's own workloads, each beside its threshold, if their folder is given.
 
 The environment variable PODIUM_SCHEDULER_PERF is the path of `test/integration/scheduler_perf` of
-Kubernetes. Of each workload with a threshold the first size that has one is run, on v1.36 rules. A
-threshold is what upstream expects of its whole system on its machine; figures here are of deciding
-and assuming, in memory.
+Kubernetes. Of each workload with a threshold the first size that has one is run, by the
+rules of the default release. A threshold is what upstream expects of its whole system on its
+machine; figures here are of deciding and assuming, in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from measuring import (
     UPSTREAM_FOLDER,
     SizeOverrides,
     load_workloads,
-    profiles,
     run_workload,
     script,
     select_workloads,
 )
 
 from podium.errors import PodiumError
+from podium.library.profile_source import ProfileSource
+from podium.releases import DEFAULT_RELEASE
+from podium_research.bench.workload_gates import profile_for
 
 
 def thresholds(path: Path) -> Iterator[tuple[str, float]]:
@@ -42,7 +44,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:  # noqa: FBT001  the one switc
     folder = os.environ.get(UPSTREAM_FOLDER, "")
     if not folder:
         return []
-    profile = profiles()["v1.36"]
+    source = ProfileSource(profile=DEFAULT_RELEASE.name, environment={})
     sizes = SizeOverrides(50, 20, 20) if quick else SizeOverrides()
     lines: list[dict[str, Any]] = []
     for path in sorted(Path(folder).glob("*/performance-config.yaml")):
@@ -50,6 +52,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:  # noqa: FBT001  the one switc
             line: dict[str, Any] = {"file": path.parent.name, "workload": name, "threshold": limit}
             try:
                 [workload] = select_workloads(load_workloads(path), [name], sizes)
+                profile = profile_for(workload, source)
                 found = [each for each in run_workload(workload, profile) if each.pods]
                 if found:
                     line["podsPerSecond"] = round(found[0].pods_per_second)

@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 #: Those of `bench_workloads.py`.
 WORKLOADS = ("*/5000Nodes",)
-GENERATIONS = ("v1.36", "v1.13")
+GENERATIONS = ("v1.37", "v1.13")
 #: The least ratio that is not called slower.
 LIMIT = 0.95
 
@@ -152,7 +152,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--workloads", nargs="+", default=WORKLOADS, metavar="NAME", help="names or patterns"
     )
     parser.add_argument(
-        "--profiles", nargs="+", default=GENERATIONS, metavar="NAME", help="v1.36, v1.13 or both"
+        "--profiles", nargs="+", default=GENERATIONS, metavar="NAME", help="v1.37, v1.13 or both"
     )
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="rounds")
     parser.add_argument(

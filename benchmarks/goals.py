@@ -81,7 +81,7 @@ def arguments_of(
     """The arguments of `podium bench` for a line; None if upstream's folder is needed."""
     if line.file and folder is None:
         return None
-    given = [line.workload, "--profile", "v1.36"]
+    given = [line.workload, "--profile", "v1.37"]
     if line.file:
         assert folder is not None
         given += ["-f", str(folder / line.file / "performance-config.yaml")]
@@ -146,34 +146,29 @@ def measure_lines(
 def mix_figures(tree: Path, *more: str) -> tuple[float, float] | None:
     """CPU-ms per decision of the realistic mix, and the peak of memory in MiB."""
     here = str(Path(__file__).with_name("bench_mix.py"))
-    found = script(tree, here, "--tree", str(tree), "--profiles", "v1.36", "--alone", *more)
+    found = script(tree, here, "--tree", str(tree), "--profiles", "v1.37", "--alone", *more)
     return (found[0]["cpuMs"], found[0]["peakMemoryMiB"]) if found else None
 
 
 def measure_mix(
     trees: Sequence[tuple[Path, str]], repeat: int, *, quick: bool, growth: bool
 ) -> Iterator[Line]:
-    """The realistic mix in both trees: with the extra `compiled`, and without it."""
+    """The realistic mix in both trees, without the extra that older ones have."""
     small = ("--quick",) if quick else ()
     [(older, _), (this, _)] = trees
-    kinds = (
-        (Line("realistic mix (bench_mix.py), extra compiled", 5_000), ()),
-        (Line("realistic mix, without the extra", 5_000), ("--without-compiled",)),
-    )
+    mix = Line("realistic mix (bench_mix.py)", 5_000)
     for _ in range(repeat):
-        for mix, flags in kinds:
-            print(f"{mix.workload} …", file=sys.stderr, flush=True)
-            before, after = mix_figures(older, *flags, *small), mix_figures(this, *flags, *small)
-            if before is not None and after is not None:
-                mix.before.append(before[0])
-                mix.after.append(after[0])
-                mix.memory = {"before": before[1], "after": after[1]}
-    for mix, flags in kinds:
-        if growth:
-            print(f"{mix.workload}, 50,000 nodes …", file=sys.stderr, flush=True)
-            found = mix_figures(this, *flags, *(small or ("--nodes", "50000")))
-            mix.grown = found[0] if found else None
-        yield mix
+        print(f"{mix.workload} …", file=sys.stderr, flush=True)
+        before, after = mix_figures(older, *small), mix_figures(this, *small)
+        if before is not None and after is not None:
+            mix.before.append(before[0])
+            mix.after.append(after[0])
+            mix.memory = {"before": before[1], "after": after[1]}
+    if growth:
+        print(f"{mix.workload}, 50,000 nodes …", file=sys.stderr, flush=True)
+        found = mix_figures(this, *(small or ("--nodes", "50000")))
+        mix.grown = found[0] if found else None
+    yield mix
 
 
 def rows(lines: Sequence[Line], scale: float) -> Iterator[str]:

@@ -25,20 +25,20 @@ __all__ = [
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 sys.path.insert(0, str(SOURCES))
 
-from podium.bench.measurement import Result  # noqa: E402
-from podium.bench.runner import run_workload  # noqa: E402
-from podium.bench.workload_selection import SizeOverrides, load_workloads, select_workloads  # noqa: E402  the path comes first
 from podium.engine.framework.profile import Profile  # noqa: E402
-from podium.library.generations import GENERATIONS  # noqa: E402
 from podium.library.profiles import default_profile  # noqa: E402
+from podium.releases import DEFAULT_RELEASE, RELEASES  # noqa: E402
+from podium_research.bench.measurement import Result  # noqa: E402
+from podium_research.bench.runner import run_workload  # noqa: E402
+from podium_research.bench.workload_selection import SizeOverrides, load_workloads, select_workloads  # noqa: E402  the path comes first
 
 #: The environment variable with the path of upstream's `test/integration/scheduler_perf`.
 UPSTREAM_FOLDER = "PODIUM_SCHEDULER_PERF"
 
 
 def profiles() -> dict[str, Profile]:
-    """The default profile of every generation, all nodes scored."""
-    return {each.name: default_profile(each.name) for each in GENERATIONS}
+    """The default profiles of the oldest generation and of the default one, all nodes scored."""
+    return {each.name: default_profile(each.name) for each in (RELEASES[0], DEFAULT_RELEASE)}
 
 
 def best(

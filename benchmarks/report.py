@@ -271,8 +271,7 @@ MIX = """\
 ## A realistic mix
 
 Many classes of pods with requests as in a published trace, which come and go in a cluster in use;
-some with volumes, affinity, spreading, taints; nodes report their status (`bench_mix.py`). The
-extra `compiled` is machine code for v1.36; it is loaded during the first part of the run.
+some with volumes, affinity, spreading, taints; nodes report their status (`bench_mix.py`).
 """
 
 
@@ -281,7 +280,6 @@ def _mix(found: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
         (
             each["profile"],
-            "compiled" if each["compiled"] else "-",
             f"{each['nodes']:,}",
             f"{each['existing']:,}",
             f"{each['classes']:,}",
@@ -293,7 +291,6 @@ def _mix(found: list[dict[str, Any]]) -> Iterator[str]:
     ]
     header = (
         "profile",
-        "extra",
         "nodes",
         "pods",
         "classes",
@@ -548,6 +545,24 @@ def _sections(document: str) -> list[str]:
     return re.split(r"(?m)^(?=## )", document)
 
 
+READERS = """## Readers beside decisions
+
+One pod is decided about after the other, as the scheduler's loop does it, while readers ask for a
+decision with its causes, one question after the other. Milliseconds from one decision to the next.
+"""
+
+
+def _readers(found: dict[str, Any]) -> Iterator[str]:
+    yield READERS
+    rows = [
+        (name, *(f"{found[name][part]:,.3f}" for part in ("p50 ms", "p99 ms", "longest ms")))
+        for name in ("idle", "with readers")
+    ]
+    yield from _table((f"{found['nodes']:,} nodes", "median", "99th percentile", "longest"), rows)
+    ratio = found["p99 with readers / idle"]
+    yield f"The 99th percentile with readers is {ratio:g} times the other.\n"
+
+
 #: What writes the figures of each script, in the order of the document.
 SECTIONS: dict[str, Callable[[Any], Iterator[str]]] = {
     "targets": _targets,
@@ -566,4 +581,5 @@ SECTIONS: dict[str, Callable[[Any], Iterator[str]]] = {
     "devices": _devices,
     "cluster": _cluster,
     "large_cluster": _large_cluster,
+    "readers": _readers,
 }

@@ -1,6 +1,6 @@
 """Run the tests of full size, and write what came of them into RESULTS.md.
 
-python benchmarks/soak.py             some two hours; exits with 1 if a test failed
+python benchmarks/soak.py             some five hours; exits with 1 if a test failed
 python benchmarks/soak.py tests/world    some of them; the lines of the others stay as they are
 
 Tests tell figures of their own by pytest's `record_property`. With PODIUM_KUBE_SCHEDULER, the path

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster.cache.columns import Columns
+from podium.cluster.decider import ignore_step
 from podium.cluster.simulation import Simulation, no_extenders
 from podium.engine.cycle.attempt import Attempt
 from podium.engine.cycle.cycle import cycle
@@ -21,13 +22,13 @@ from podium.engine.framework.extenders import Extender
 from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.pipelines.scoring import run_scores
-from podium.engine.preemption.v1_13 import PodPriorityPreemption
+from podium.engine.preemption.pod_priority import PodPriorityPreemption
 from podium.engine.rows.rows import ManyRows, as_array
-from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
-from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
-from podium.engine.rules.taints.v1_13 import PodToleratesNodeTaints
-from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
+from podium.engine.rules.nodes.predicates import CheckNodeUnschedulable
+from podium.engine.rules.pod_affinity.predicates import MatchInterPodAffinity
+from podium.engine.rules.resources.predicates import GeneralPredicates
+from podium.engine.rules.taints.predicates import PodToleratesNodeTaints
+from podium.engine.rules.volumes.conflicts.predicates import NoDiskConflict
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.view import View
 from podium.objects.kinds.meta import (
@@ -522,7 +523,12 @@ def decided(
     """One decision, with everything recorded."""
     rows = columns.nodes.order if order is None else columns.nodes.rows_named(order)
     attempt = Attempt(
-        columns.pods.incoming(wanted), rules, rows, ties or RoundRobin(), recording=True
+        columns.pods.incoming(wanted),
+        rules,
+        rows,
+        ties or RoundRobin(),
+        ignore_step,
+        recording=True,
     )
     steps = cycle(columns, attempt)
     reply = None

@@ -10,15 +10,17 @@ import numpy as np
 
 from builders import Said, objects
 from podium.cluster.cache.columns import Columns
+from podium.cluster.decider import ignore_step
 from podium.cluster.simulation import Simulation
 from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.cycle import cycle, run
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.view import View
+from podium.generations.v1_36 import V1_36
 from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference, RawQuantity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import (
@@ -59,7 +61,7 @@ Labels = Mapping[str, str]
 
 def default_profile(**options: Any) -> Profile:
     """The default profile; options as on the command line."""
-    [found] = from_config(default_config(), Options(**options))
+    [found] = from_config(default_config(generation=V1_36), Options(**options))
     return found
 
 
@@ -70,7 +72,7 @@ def configured(*profiles: Mapping[str, Any], **options: Any) -> tuple[Profile, .
         "kind": "KubeSchedulerConfiguration",
         "profiles": list(profiles),
     }
-    return from_config(config_from(document), Options(**options))
+    return from_config(config_from(document, generation=V1_36), Options(**options))
 
 
 def with_args(plugin: str, **args: Any) -> dict[str, Any]:
@@ -239,10 +241,11 @@ def decided(columns: View, wanted: Pod, profile: Profile = DEFAULT) -> Decision:
         profile,
         columns.nodes.order,
         ties(profile.ties),
+        ignore_step,
         recording=True,
         score_single=True,
     )
-    return decide(columns, attempt)
+    return run(cycle(columns, attempt))
 
 
 def judged(rule: FilterRule, wanted: Pod, *items: Object) -> dict[str, Said]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from control_plane.harness import ControlPlane, MissingError, assets, unavailable
+from control_plane.harness import ABSENT, ControlPlane, MissingError, assets, unavailable
 from lab.clients.kubectl import debian, installed
+from podium.cluster.decider import Decider
+from podium.cluster.verification import Discrepancy, Verification
+from podium.scheduler import scheduler
 
 # Machines that share their cores stall now and then; that is no failure.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,38 +30,29 @@ settings.register_profile(
 )
 settings.load_profile("quick")
 
-#: Fixtures that start other programs, and files whose tests do so or take seconds each. Tests with
-#: one of them, and random tests, are marked `slow`: `make quick` leaves them out.
-SLOW_FIXTURES = frozenset({"browser", "control_plane", "kubectl", "programs", "shell", "start"})
-SLOW_FILES = frozenset(
-    {
-        "bench/test_benchmarks.py",
-        "bench/test_compare.py",
-        "bench/test_workloads.py",
-        "cli/test_console.py",
-        "daemon/decisions/test_decision_log.py",
-        "engine/fast/test_equals_plain_v1_13.py",
-        "engine/fast/test_equals_plain_v1_36.py",
-        "engine/rows/test_types.py",
-        "engine/test_no_loops.py",
-        "engine/user_rules/test_cost.py",
-        "engine/user_rules/test_pages.py",
-        "extender/test_both_directions.py",
-        "lab/clients/test_python_clients.py",
-        "lab/command/test_command.py",
-        "lab/command/test_full_size.py",
-        "lab/command/test_killed.py",
-        "lab/command/test_scheduling_scenarios.py",
-        "lab/http/test_fuzz.py",
-        "lab/http/test_load.py",
-        "lab/store/test_sqlite.py",
-        "library/recordings/test_comparison.py",
-        "parity/test_trust.py",
-        "render/decision/test_as_json.py",
-        "web/test_large.py",
-    }
+#: Fixtures that start other programs. Tests with one of them, and random tests, are marked `slow`:
+#: `make quick` leaves them out. Files of other tests that take seconds each carry the mark.
+SLOW_FIXTURES = frozenset(
+    {"browser", "control_plane", "every_plane", "kubectl", "programs", "shell", "start"}
 )
 TESTS = Path(__file__).parent
+
+#: Where every decision is made twice, from kept answers and without any, and must be the same.
+VERIFIED = frozenset(
+    {
+        "cluster",
+        "engine",
+        "library",
+        "parity",
+        "past",
+        "scheduler",
+        "serving",
+        "sweeps",
+        "virtual_cluster",
+        "what_if",
+        "world",
+    }
+)
 
 # A shell starts programs in the background with SIGINT ignored, and they hand that on. Tests that
 # interrupt a program need it as it is in the foreground.
@@ -103,11 +98,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make quick` leaves out."""
     for item in items:
-        path = item.path.relative_to(TESTS).as_posix()
         fixtures = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         # The marker of hypothesis is set later than this.
         random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if fixtures or path in SLOW_FILES or random:
+        if fixtures or random:
             item.add_marker(pytest.mark.slow)
 
 
@@ -137,9 +131,12 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI a test that lacks something fails."""
+    """In CI a test that lacks something fails, unless the given control plane is too old or new."""
     report = yield
-    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+    older = ABSENT in str(
+        report.longrepr
+    )  # of the program that is tested with, not of this machine
+    if IN_CI and report.skipped and not older and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report
@@ -153,3 +150,31 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def every_decision_is_verified(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Fail a test when kept answers lead to another decision than all rules on all nodes."""
+    folder = request.path.relative_to(TESTS).as_posix().removeprefix("research/").split("/")[0]
+    found: list[Discrepancy] = []
+
+    def in_schedulers(_: int, report: Callable[[Discrepancy], None]) -> Verification:
+        def noted(difference: Discrepancy) -> None:
+            found.append(difference)  # an exception would be an error of the pod
+            report(difference)
+
+        return Verification(1, noted)
+
+    if folder in VERIFIED and request.node.get_closest_marker("unverified") is None:
+        verification = partial(Verification, 1, _fail)
+        monkeypatch.setattr(Decider, "usual_verification", staticmethod(verification))
+        monkeypatch.setattr(scheduler, "Verification", in_schedulers)
+    yield
+    for difference in found:
+        _fail(difference)
+
+
+def _fail(difference: Discrepancy) -> None:
+    raise AssertionError(f"kept answers decide otherwise: {difference}")

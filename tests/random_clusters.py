@@ -45,38 +45,38 @@ from builders import (
 )
 from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.framework.rule import FilterRule, ScoreRule
-from podium.engine.generations import v1_13
-from podium.engine.rules.nodes.v1_13 import (
+from podium.engine.rules.nodes.predicates import (
     CheckNodeLabelPresence,
     NodeLabelPriority,
 )
-from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13 import (
+from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.resources.predicates import (
     GeneralPredicates,
     PodFitsResources,
     RequestedToCapacityRatioPriority,
 )
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity, ServiceAntiAffinity
-from podium.engine.rules.taints.v1_13 import (
+from podium.engine.rules.service_affinity import CheckServiceAffinity, ServiceAntiAffinity
+from podium.engine.rules.taints.predicates import (
     PodToleratesNodeNoExecuteTaints,
 )
-from podium.engine.rules.volumes.limits.v1_13 import (
+from podium.engine.rules.volumes.limits.predicates import (
     Ebs,
     GcePd,
     MaxVolumeCount,
     csi_limit_name,
 )
+from podium.generations import predicates
 from podium.objects.kinds.meta import Object, RawQuantity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodAffinityTerm
-from podium.profiles.policy.feature_gates import FeatureGates
+from podium.profiles.policy.feature_gates import PolicyGates
 
 GPU = "example.com/gpu"
 DRIVER = "csi.example.com"
 MEBIBYTE = 1 << 20
 HUGE = 1 << 62
 
-ALL_GATES = FeatureGates({"ResourceLimitsPriorityFunction": True})
+ALL_GATES = PolicyGates({"ResourceLimitsPriorityFunction": True})
 #: Further rules of a declaration: those that can be configured, and those that arguments make.
 MORE_PREDICATES: dict[str, tuple[FilterRule, ...]] = {
     "GeneralPredicates": (GeneralPredicates(ignored=frozenset({GPU})),),
@@ -109,7 +109,7 @@ PRIORITIES_OF_ARGUMENTS: tuple[ScoreRule, ...] = (
 #: Every predicate, in the order they run; those that can be configured, twice.
 PREDICATES: tuple[FilterRule, ...] = tuple(
     rule
-    for declared in v1_13.PREDICATES
+    for declared in predicates.PREDICATES
     for rule in (
         *((declared.make(FactoryArgs(ALL_GATES)),) if declared.make else ()),
         *MORE_PREDICATES.get(declared.name, ()),
@@ -120,7 +120,7 @@ PRIORITIES: tuple[ScoreRule, ...] = (
     *PRIORITIES_OF_ARGUMENTS,
     *(
         rule
-        for declared in v1_13.PRIORITIES
+        for declared in predicates.PRIORITIES
         for rule in (
             declared.make(FactoryArgs(ALL_GATES)),
             *MORE_PRIORITIES.get(declared.name, ()),

@@ -49,24 +49,21 @@ from builders_v1_36 import (
     spec_with,
     spread,
 )
-from podium.engine.framework.declaration import PluginDeclaration
+from podium.engine.framework.declaration import PluginContext, PluginDeclaration
 from podium.engine.framework.rule import FilterRule, ScoreRule
-from podium.engine.generations.v1_36 import PLUGINS
-from podium.engine.rules.node_affinity.v1_36 import NodeAffinity, NodeAffinityScore
-from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinityScore
-from podium.engine.rules.resources.v1_36 import (
-    NodeResourcesBalancedAllocation,
-    NodeResourcesFit,
-    NodeResourcesFitScore,
-)
-from podium.engine.rules.spreading.v1_36 import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.rules.spreading.v1_36_constraints import SpreadDefaults
-from podium.engine.rules.volumes.conflicts.v1_36 import DiskConflictsOnly
+from podium.engine.rules.node_affinity.plugin import NodeAffinity, NodeAffinityScore
+from podium.engine.rules.pod_affinity.plugin import InterPodAffinityScore
+from podium.engine.rules.resources.balanced_allocation import NodeResourcesBalancedAllocation
+from podium.engine.rules.resources.fit import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.rules.spreading.constraints import SpreadDefaults
+from podium.engine.rules.spreading.plugin import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.volumes.conflicts.plugin import DiskConflictsOnly
+from podium.generations.v1_36 import V1_36
 from podium.objects.kinds import pod as pod_objects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Affinity, Pod, PodAffinity, ResourceRequirements
-from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.feature_gates import ConfigurationGates
 from random_clusters import (
     ALL_EXTREMES,
     DRIVER,
@@ -120,23 +117,33 @@ MORE_SCORES: dict[str, tuple[ScoreRule, ...]] = {
 }
 
 
+GATES = ConfigurationGates(generation=V1_36)
+CONTEXT = PluginContext(V1_36.choices, GATES)
+
+
 def default_arguments(plugin: PluginDeclaration) -> Any:
-    return plugin.arguments and plugin.arguments.completed(None, FeatureGates())
+    return plugin.arguments and plugin.arguments.completed(None, GATES)
 
 
 #: Every filter of the plugins.
 FILTERS: tuple[FilterRule, ...] = tuple(
     rule
-    for plugin in PLUGINS.values()
+    for plugin in V1_36.plugins
     if plugin.filter
-    for rule in (plugin.filter(default_arguments(plugin)), *MORE_FILTERS.get(plugin.name, ()))
+    for rule in (
+        plugin.filter(default_arguments(plugin), CONTEXT),
+        *MORE_FILTERS.get(plugin.name, ()),
+    )
 )
 #: Every score of the plugins.
 SCORES: tuple[ScoreRule, ...] = tuple(
     rule
-    for plugin in PLUGINS.values()
+    for plugin in V1_36.plugins
     if plugin.score
-    for rule in (plugin.score(default_arguments(plugin)), *MORE_SCORES.get(plugin.name, ()))
+    for rule in (
+        plugin.score(default_arguments(plugin), CONTEXT),
+        *MORE_SCORES.get(plugin.name, ()),
+    )
 )
 
 

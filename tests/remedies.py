@@ -54,7 +54,7 @@ class Changed:
 
         self.change_node(larger)
 
-    def delete(self, pods: Sequence[causes.PlacedPod]) -> None:
+    def delete(self, pods: Sequence[causes.PodOnNode]) -> None:
         gone = {pod.pod for pod in pods}
         self.items = [
             item for item in self.items if not (isinstance(item, Pod) and item.key in gone)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.framework import rule
+from podium.engine.framework import dependencies, explanation, rule, shortcuts
 from test_layers import INSIDE, LAYERS, PACKAGE, ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -112,8 +112,8 @@ def test_every_path_leads_somewhere(document: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "found"),
     [
-        ("engine/rules/<idea>/v1_36.py", True),
-        ("engine/rules/<idea>/v1_14.py", False),
+        ("engine/rules/<idea>/plugin.py", True),
+        ("engine/rules/<idea>/plugged.py", False),
         ("src/podium/engine/cycle/cycle.py", True),
         ("engine/ranking.py", False),
         ("docs/extending/", True),
@@ -176,7 +176,7 @@ def test_a_name_that_does_not_exist_is_seen(name: str, found: bool) -> None:
 @cache
 def source_words() -> frozenset[str]:
     benchmarks = (ROOT / "benchmarks").glob("*.py")
-    files = [*PACKAGE.rglob("*.py"), *benchmarks, ROOT / "pyproject.toml"]
+    files = [*(ROOT / "src").rglob("*.py"), *benchmarks, ROOT / "pyproject.toml"]
     return frozenset(word for file in files for word in re.findall(r"\w+", file.read_text("utf-8")))
 
 
@@ -239,11 +239,10 @@ def sets(lines: Iterable[str]) -> list[set[str]]:
 
 
 def test_the_layers_are_those_of_the_test() -> None:
-    whole, engine, lab = tables(section("Layers"))
+    whole, *inside = tables(section("Layers"))
 
     assert whole == [{"podium"}, *sets(LAYERS[1:])]
-    assert engine == sets(INSIDE["engine"])
-    assert lab == sets(INSIDE["lab"])
+    assert inside == [sets(each) for each in INSIDE.values()]
     first_line = section("Layers").split("\n| `podium`")[1].splitlines()[0]
     assert set(LAYERS[0].split()) <= set(QUOTED.findall(first_line))
 
@@ -257,15 +256,23 @@ NO_CONTRACT = {"AttemptError", "Positioned"}
 def contract() -> set[str]:
     """Every public member of every class of the contract, under the class that introduces it."""
     found = set()
-    for name, cls in inspect.getmembers(rule, inspect.isclass):
-        if cls.__module__ != rule.__name__ or name in NO_CONTRACT:
+    modules = (rule, shortcuts, explanation, dependencies)
+    classes = [
+        each
+        for module in modules
+        for each in inspect.getmembers(module, inspect.isclass)
+        if each[1].__module__ == module.__name__
+    ]
+    for name, cls in classes:
+        if name in NO_CONTRACT or name.startswith("_"):
             continue
         inherited = {each for base in cls.__mro__[1:] for each in vars(base)}
         own = {*vars(cls), *inspect.get_annotations(cls)}
         fields = set(getattr(cls, "_fields", ()))
         own -= set() if fields else inherited
         if issubclass(cls, Enum):
-            own = {*cls.__members__, *(n for n, v in vars(cls).items() if isinstance(v, property))}
+            properties = (n for n, v in vars(cls).items() if isinstance(v, property))
+            own = {*cls.__members__, *properties, *inspect.get_annotations(cls)}
         found |= {f"{name}.{each}" for each in fields or own if not each.startswith("_")}
     return found
 
@@ -282,13 +289,24 @@ def test_the_contracts_are_those_of_the_source() -> None:
 def test_arguments_in_the_contracts_are_those_of_the_source() -> None:
     for word in quoted(section("Contracts")):
         called = re.fullmatch(r"(\w+)\.(\w+)\((.*)\)", word)
-        if called and called[1] in vars(rule):
-            parameters = inspect.signature(getattr(getattr(rule, called[1]), called[2])).parameters
+        of = next(
+            (m for m in (rule, shortcuts, explanation) if called and called[1] in vars(m)), None
+        )
+        if called and of is not None:
+            parameters = inspect.signature(getattr(getattr(of, called[1]), called[2])).parameters
             assert list(parameters)[1:] == called[3].split(", "), word
 
 
 def test_the_contracts_fit_on_one_page() -> None:
     assert len(section("Contracts").splitlines()) <= 75
+
+
+def test_a_rule_has_fourteen_members_at_most() -> None:
+    kinds = ("Rule", "FilterRule", "ScoreRule", "ReserveRule", "PermitRule")
+    members = {each for each in contract() if each.split(".")[0] in kinds}
+
+    # Constant forms of `scope` and of `normalize`.
+    assert len(members - {"Rule.always", "ScoreRule.normalizes"}) == 14
 
 
 # Where do I add… ------------------------------------------------------------------------------

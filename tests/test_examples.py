@@ -1,8 +1,9 @@
-"""Examples are executed: manifests, the dump, the script, and the console blocks of the README.
+"""Examples are executed: manifests, the dump, the script, and the console blocks of all documents.
 
 In a console block, `$ ` begins a command and what follows is its output, compared as it stands. `…`
 stands for anything: within a line, where columns need not line up then, or for any number of lines
-when it is alone on one.
+when it is alone on one. A block of another kind whose first line is `# NAME` is that file, which is
+there for the console blocks that follow.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ import podium
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 CLUSTER = EXAMPLES / "cluster"
-DOCUMENTS = [*ROOT.glob("*.md"), *EXAMPLES.rglob("*.md")]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *EXAMPLES.rglob("*.md")]
 ANYTHING = "…"
 GAP = re.compile(r" {2,}")
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# ([\w.]+)\n")
 
 
 class Block(NamedTuple):
-    """A console block and where it begins."""
+    """A console block, where it begins, and the files that the document has before it."""
 
     document: str
     line: int
     text: str
+    files: dict[str, str]
 
     def __str__(self) -> str:
         return f"{self.document}:{self.line}"
@@ -59,9 +63,14 @@ def blocks() -> list[Block]:
     found = []
     for document in sorted(DOCUMENTS):
         text = document.read_text("utf-8")
-        for match in re.finditer(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            line = text.count("\n", 0, match.start()) + 2
-            found.append(Block(document.relative_to(ROOT).as_posix(), line, match.group(1)))
+        name, files = document.relative_to(ROOT).as_posix(), dict[str, str]()
+        for match in FENCED.finditer(text):
+            kind, body = match.groups()
+            if kind == "console":
+                line = text.count("\n", 0, match.start()) + 2
+                found.append(Block(name, line, body, dict(files)))
+            elif named := NAMED.match(body):
+                files[named[1]] = body
     return found
 
 
@@ -125,6 +134,8 @@ def run(command: str, shell: tuple[Path, dict[str, str]], last: int = 0) -> tupl
 @pytest.mark.parametrize("block", blocks(), ids=str)
 def test_a_console_block_is_what_happens(block: Block, shell: tuple[Path, dict[str, str]]) -> None:
     last = 0
+    for name, text in block.files.items():
+        (shell[0] / name).write_text(text, "utf-8")
     for command, expected in block.commands():
         last, output = run(command, shell, last)
 
@@ -236,7 +247,6 @@ def test_every_script_runs(script: Path, shell: tuple[Path, dict[str, str]]) -> 
     ids=lambda file: file.name,
 )
 def test_every_configuration_is_accepted(file: Path, shell: tuple[Path, dict[str, str]]) -> None:
-    command = {"policies": "policy", "configs": "config"}[file.parent.name]
-    code, output = run(f"podium {command} check {file.relative_to(ROOT)}", shell)
+    code, output = run(f"podium config check {file.relative_to(ROOT)}", shell)
 
     assert code == 0, output

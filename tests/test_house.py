@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain
@@ -140,6 +141,31 @@ def lookups_by_name(text: str) -> list[str]:
     ]
 
 
+#: Class names that two modules may have, because Kubernetes uses the word for both things.
+NAMES_OF_TWO = {"NodeAffinity": "a field of a pod, and the plugin that reads it"}
+
+
+def public_classes(text: str) -> list[str]:
+    return [
+        node.name
+        for node in parsed(text).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def names_of_several(texts: Iterable[str]) -> set[str]:
+    """The public class names that more than one module defines."""
+    counts = Counter(chain.from_iterable(public_classes(text) for text in texts))
+    return {name for name, count in counts.items() if count > 1}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    two = ["class A: ...\nclass _B: ...", "class A: ...\nclass _B: ..."]
+
+    assert names_of_several(source.read_text("utf-8") for source in SOURCES) == set(NAMES_OF_TWO)
+    assert names_of_several(two) == {"A"}
+
+
 def test_docstrings_name_things_in_sentences() -> None:
     assert wrong_in(unhelpful_docstrings, SOURCES) == {}
 
@@ -217,11 +243,27 @@ def test_extras_and_dependency_groups_are_the_same() -> None:
 def test_every_requirement_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    lock = (ROOT / "requirements.lock").read_text("utf-8")
-    locked = dict(re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE))
+    locks = [file.read_text("utf-8") for file in sorted(ROOT.glob("requirements*.lock"))]
+    entries = [
+        entry for lock in locks for entry in re.split(r"\n(?=[^ #])", f"\n{lock}") if "==" in entry
+    ]
+    locked = [entry.partition("==")[0].strip() for entry in entries]
 
-    assert {re.split(r"[<>=!~; ]", each)[0] for each in wanted} <= locked.keys()
-    assert [line for line in lock.splitlines() if line[0] != "#" and "==" not in line] == []
+    assert {re.split(r"[<>=!~; \[]", each)[0] for each in [*wanted, "hatchling"]} <= {*locked}
+    assert len(locked) == len({*locked})
+    assert all(re.search(r"\n    --hash=sha256:[0-9a-f]{64}(?m:$)", entry) for entry in entries)
+
+
+def test_what_make_installs_is_compared_with_its_checksums() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    container = (ROOT / "Containerfile").read_text("utf-8")
+
+    assert re.findall(r"^\t\$\(PIP\)", makefile, re.MULTILINE) == []
+    assert makefile.count("--require-hashes") == 1
+    assert all(
+        "--require-hashes" in each or "--no-deps" in each
+        for each in re.findall(r"pip install(.*(?:\\\n.*)*?)(?=&&|\n\n)", container)
+    )
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,29 +23,36 @@ PACKAGE = ROOT / "src" / "podium"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 #: Top to bottom. `__init__` and `rules` are what users import, so they may name anything;
-#: `__main__` is `python -m podium`.
+#: `__main__` is `python -m podium`. A folder of a package may be a layer of its own.
 LAYERS = (
     "__init__ __main__ rules",
     "cli",
-    "planning sweeps",
-    "simulation",
+    "agents",
+    "what_if",
+    "virtual_cluster",
     "host",
-    "daemon lab web bench",
+    "serving",
+    "past",
+    "scheduler lab web",
+    "what_if.compare what_if.fix",
+    "what_if.capacity",
     "library",
     "render extender",
-    "kube cluster profiles history",
+    "kube cluster profiles past.format",
+    "generations",
     "engine",
+    "cel",
     "objects",
-    "errors",
+    "errors releases",
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
-#: The packages inside a layer, top to bottom.
+#: The packages inside a layer, top to bottom; `-` are the modules beside them.
 INSIDE = {
     "engine": (
-        "cycle generations",
+        "cycle",
         "fast preemption",
-        "pipelines rules user_rules",
+        "pipelines rules",
         "framework",
         "rows",
         "state",
@@ -53,11 +61,46 @@ INSIDE = {
         "contents",
         "controllers http",
         "openapi registry tables",
+        "kinds",
         "patch store validation",
-        "defaults schema",
+        "schema",
         "api",
     ),
+    "render": ("planning recording", "decision profile", "-"),
+    "past": ("judge", "replay recordings", "recorder decisions", "format"),
+    "scheduler": ("-", "placing telemetry", "state"),
+    "serving": ("endpoints page_data", "access"),
+    "what_if": ("check consolidate survive", "plan fix", "compare capacity"),
 }
+
+#: The other packages with folders, and which folders know each other; `-` are the modules beside
+#: them. No other tangle may come.
+TANGLES: Mapping[str, list[set[str]]] = {
+    "cluster": [{"-", "pod_groups"}, {"queue", "wakeups"}],
+    "kube": [{"-", "protobuf"}],
+    "library": [{"-", "snapshots"}],
+    "objects": [{"-", "kinds", "selectors", "snapshots"}],
+    "profiles": [{"-", "policy", "user_rules"}],
+}
+
+#: The modules that import each other, imports for type checking included.
+CYCLES: list[set[str]] = [
+    {"bench.background", "bench.executor", "bench.measured_section", "bench.measurement"},
+    {"cli.course", "cli.lab"},
+    {"cluster.pod_groups.simulated", "cluster.simulation"},
+    {
+        *("lab.registry.admission", "lab.registry.binding", "lab.registry.deletion"),
+        *("lab.registry.eviction", "lab.registry.limit_ranges"),
+        *("lab.registry.quotas", "lab.registry.registry", "lab.registry.resource_claims"),
+        *("lab.registry.runtime_classes", "lab.registry.service_allocation"),
+    },
+    {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
+    {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},
+    {"past.judge.doubtful", "past.judge.judge", "past.judge.hypotheses"},
+    {"past.recordings.comparison", "past.recordings.scenarios"},
+    {"what_if.plan.plan_report", "what_if.plan.results"},
+    {"what_if.survive.survive", "what_if.survive.survive_report"},
+]
 
 #: The one thing that anybody may take from the top.
 VERSION = "podium.__version__"
@@ -71,24 +114,37 @@ PURE = """
 #: Times may be read from text, not from a clock.
 CLOCKS = frozenset({"now", "today", "utcnow"})
 ENGINE_MAY_IMPORT = frozenset(PURE.split()) | {"msgspec", "numpy", "podium", "typing_extensions"}
-#: Ties may be broken at random, by a seed that is an argument. Formulas may be compiled.
+#: Ties may be broken at random, by a seed that is an argument.
 #: CEL expressions are checked by a library, which computes and does nothing else, and they may read
 #: addresses and URLs from text.
 EXCEPTIONS = {
     "engine/cycle/ties.py": frozenset({"random"}),
-    "engine/fast/compiled_rows.py": frozenset({"numba"}),
-    "engine/rules/devices/cel/environment.py": frozenset({"cel_expr_python"}),
-    "engine/rules/devices/cel/network.py": frozenset({"ipaddress", "urllib"}),
+    "cel/environment.py": frozenset({"cel_expr_python"}),
+    "cel/network.py": frozenset({"ipaddress", "urllib"}),
+    "cel/regular_expressions.py": frozenset({"re2"}),
 }
 
-GENERATIONS = ("v1_13", "v1_36")
-#: Folders where each generation has its own modules and neither imports the other's.
-BOTH_GENERATIONS = ("engine/rules", "engine/preemption", "engine/generations")
+#: The two forms of rules: the names of their modules, and what they declare.
+FORMS = {
+    "predicates": (
+        {"predicates", "priorities", "pod_priority"},
+        {"PredicateDeclaration", "PriorityDeclaration", "PolicyArgument"},
+    ),
+    "plugins": ({"plugin", "plugins"}, {"PluginDeclaration"}),
+}
+#: Folders where each form has its own modules and neither imports the other's.
+BOTH_FORMS = ("engine/rules", "engine/preemption", "generations")
 
 
 def layer_of(source: Path) -> str:
-    first = source.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+    return layer_of_name(".".join(source.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def layer_of_name(name: str) -> str:
+    """The layer of a module below `podium`: a folder that is a layer, or the first part."""
+    first, _, rest = name.partition(".")
+    folder = f"{first}.{rest.partition('.')[0]}"
+    return folder if folder in RANK else first
 
 
 def imports_of(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
@@ -133,7 +189,7 @@ def wrong_imports(source: Path, text: str) -> list[str]:
     for line, name in imports_of(ast.parse(text), module_name(source)):
         if not f"{name}.".startswith("podium.") or name == VERSION:
             continue
-        other = name.split(".")[1] if "." in name else ""
+        other = layer_of_name(name.partition(".")[2])
         other = other if other in RANK else "__init__"
         if other != own and RANK[other] <= RANK[own]:
             relation = "its sibling " if RANK[other] == RANK[own] else ""
@@ -143,7 +199,7 @@ def wrong_imports(source: Path, text: str) -> list[str]:
 
 def wrong_inner_imports(source: Path, text: str) -> list[str]:
     """One sentence for each import inside a layer that does not point down among its packages."""
-    layer, package = layer_of(source), inner_package(source)
+    layer, package = source.relative_to(PACKAGE).parts[0], inner_package(source)
     ranks = {name: rank for rank, names in enumerate(INSIDE[layer]) for name in names.split()}
     if package not in ranks:
         return [f"{source.relative_to(ROOT)}: belongs to no package of {layer}"]
@@ -152,19 +208,24 @@ def wrong_inner_imports(source: Path, text: str) -> list[str]:
         if not name.startswith(f"podium.{layer}."):
             continue
         other = name.split(".")[2]
+        other = other if other in ranks else "-"
         if other != package and ranks.get(other, -1) <= ranks[package]:
             wrong.append(f"{source.relative_to(ROOT)}:{line}: {package} imports {other}")
     return wrong
 
 
 def inner_package(source: Path) -> str:
-    """`http` for `lab/http/server.py`, nothing for `lab/__init__.py`."""
+    """`http` for `lab/http/server.py`, `-` for `lab/__init__.py`."""
     parts = source.relative_to(PACKAGE).parts
-    return parts[1] if len(parts) > 2 else ""
+    return parts[1] if len(parts) > 2 else "-"
 
 
 def inner_sources() -> list[Path]:
-    return [each for each in SOURCES if layer_of(each) in INSIDE and each.name != "__init__.py"]
+    return [
+        each
+        for each in SOURCES
+        if each.relative_to(PACKAGE).parts[0] in INSIDE and each.name != "__init__.py"
+    ]
 
 
 def impure_imports(source: Path, text: str) -> list[str]:
@@ -185,50 +246,75 @@ def impure_imports(source: Path, text: str) -> list[str]:
     return imports + clocks
 
 
-def generations_of(path: str) -> set[str]:
-    """The generations that a path or the name of a module belongs to; none if it is shared."""
-    return {generation for generation in GENERATIONS if generation in path}
+def declared_forms(module: str, text: str) -> set[str]:
+    """The forms of rules that a module belongs to by its name or its declarations."""
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return {
+        form
+        for form, (names, declarations) in FORMS.items()
+        if module.rpartition(".")[2] in names or declarations & called
+    }
 
 
-def mixed_generations(source: Path, text: str) -> list[str]:
-    """One sentence for each import that one generation, or what both share, has of another."""
-    own = generations_of(source.relative_to(PACKAGE).as_posix())
-    return [
-        f"{source.relative_to(ROOT)}:{line}: {name} is of another generation"
-        for line, name in imports_of(ast.parse(text), module_name(source))
-        if generations_of(name) - own
-    ]
+def mixed_forms(texts: Mapping[str, str]) -> list[str]:
+    """One sentence for each module of one form, or shared by both, that imports the other form.
+
+    A module of both forms may be imported by either. A module that declares nothing belongs to the
+    forms that it imports; one named `shared` must import neither.
+    """
+    graph = module_graph(texts)
+    forms = {module: declared_forms(module, text) for module, text in texts.items()}
+    wrong = []
+    for module in TopologicalSorter(graph).static_order():
+        for other in sorted(graph[module]):
+            if not forms[module] and not module.endswith(".shared"):
+                continue
+            if forms[other] and not forms[other] & forms[module]:
+                wrong.append(f"{module}: {other} is of another form")
+        if not forms[module]:
+            forms[module] = set().union(*(forms[other] for other in graph[module]))
+    return wrong
+
+
+def texts_of_forms() -> dict[str, str]:
+    return {
+        module_name(source): source.read_text("utf-8")
+        for folder in BOTH_FORMS
+        for source in (PACKAGE / folder).rglob("*.py")
+    }
+
+
+def test_predicates_and_plugins_do_not_know_each_other() -> None:
+    texts = texts_of_forms()
+    declared = {frozenset(declared_forms(module, text)) for module, text in texts.items()}
+
+    assert mixed_forms(texts) == []
+    assert declared >= {frozenset({"predicates"}), frozenset({"plugins"}), frozenset()}
 
 
 @pytest.mark.parametrize(
-    "source",
-    [source for folder in BOTH_GENERATIONS for source in sorted((PACKAGE / folder).rglob("*.py"))],
-    ids=lambda s: s.relative_to(PACKAGE).as_posix(),
-)
-def test_generations_do_not_know_each_other(source: Path) -> None:
-    assert mixed_generations(source, source.read_text("utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "module"),
+    ("module", "other"),
     [
-        pytest.param("ports/v1_13.py", "ports.v1_36", id="the older one knows the newer one"),
-        pytest.param("ports/v1_36.py", "ports.v1_13", id="the newer one knows the older one"),
-        pytest.param("ports/v1_36.py", "ports.v1_13_more", id="a module of several"),
-        pytest.param("ports/shared.py", "ports.v1_36", id="what is shared knows one of them"),
+        pytest.param("taints.predicates", "taints.plugin", id="a predicate knows a plugin"),
+        pytest.param("taints.plugin", "taints.predicates", id="a plugin knows a predicate"),
+        pytest.param("taints.predicates", "resources.fit", id="a plugin by its declaration"),
+        pytest.param("taints.predicates", "resources.block", id="what only plugins use"),
+        pytest.param("nodes.shared", "gates", id="what is shared knows a plugin"),
     ],
 )
-def test_a_mix_of_generations_is_seen(path: str, module: str) -> None:
-    text = f"if TYPE_CHECKING:\n    from podium.engine.rules.{module} import name"
+def test_a_mix_of_forms_is_seen(module: str, other: str) -> None:
+    texts = texts_of_forms()
+    texts[f"podium.engine.rules.{module}"] += (
+        f"if TYPE_CHECKING:\n    from podium.engine.rules.{other} import name\n"
+    )
 
-    assert len(mixed_generations(PACKAGE / "engine/rules" / path, text)) == 1
-
-
-@pytest.mark.parametrize("module", ["ports.v1_36", "nodes.v1_36", "ports.shared", "plugins"])
-def test_one_generation_is_not(module: str) -> None:
-    text = f"from podium.engine.rules.{module} import name"
-
-    assert mixed_generations(PACKAGE / "engine/rules/ports/v1_36.py", text) == []
+    assert any(
+        f"rules.{module}: podium.engine.rules.{other}" in each for each in mixed_forms(texts)
+    )
 
 
 def module_graph(texts: Mapping[str, str]) -> dict[str, set[str]]:
@@ -252,9 +338,91 @@ def import_cycle(texts: Mapping[str, str]) -> list[str]:
     return []
 
 
+def cycles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """The groups of nodes that reach each other."""
+    reached = {node: reachable(graph, node) for node in graph}
+    groups = {
+        frozenset(other for other in reached[node] if node in reached[other]) for node in graph
+    }
+    return sorted((set(group) for group in groups if len(group) > 1), key=sorted)
+
+
+def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    found, waiting = set[str](), [start]
+    while waiting:
+        new = graph.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+@cache
+def whole_graph() -> dict[str, set[str]]:
+    """The imports of all modules, without those of the version."""
+    texts = {
+        module_name(source): source.read_text("utf-8")
+        for source in SOURCES
+        if source.name != "__init__.py"
+    }
+    return module_graph(texts)
+
+
+def folder_graph(package: str) -> dict[str, set[str]]:
+    """Which folders of a package import which others; `-` are the modules beside them."""
+    graph: dict[str, set[str]] = {}
+    for module, others in whole_graph().items():
+        if module.startswith(f"podium.{package}."):
+            inside = {
+                folder_of(other) for other in others if other.startswith(f"podium.{package}.")
+            }
+            graph.setdefault(folder_of(module), set()).update(inside - {folder_of(module)})
+    return graph
+
+
+def folder_of(module: str) -> str:
+    _, _, *folders, _ = module.split(".")
+    return folders[0] if folders else "-"
+
+
+def test_every_package_with_folders_is_described() -> None:
+    folders = {
+        source.relative_to(PACKAGE).parts[0]
+        for source in SOURCES
+        if len(source.relative_to(PACKAGE).parts) > 2
+    }
+
+    assert folders == INSIDE.keys() | TANGLES.keys()
+
+
+def unknown(found: list[set[str]], known: list[set[str]]) -> list[set[str]]:
+    """The groups that are no part of a known one."""
+    return [group for group in found if not any(group <= other for other in known)]
+
+
+@pytest.mark.parametrize("package", TANGLES)
+def test_folders_know_each_other_only_where_that_is_known(package: str) -> None:
+    assert unknown(cycles(folder_graph(package)), TANGLES[package]) == []
+
+
+def test_modules_import_each_other_only_where_that_is_known() -> None:
+    known = [{f"podium.{name}" for name in group} for group in CYCLES]
+
+    assert unknown(cycles(whole_graph()), known) == []
+
+
+def test_a_group_that_reaches_itself_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set[str]()}
+
+    assert cycles(graph) == [{"b", "c"}]
+    assert unknown([{"b", "c"}], [{"a", "b"}]) == [{"b", "c"}]
+    assert unknown([{"b", "c"}], [{"a", "b", "c"}]) == []
+
+
 def test_no_modules_of_the_engine_import_each_other() -> None:
     texts = {
-        module_name(source): source.read_text("utf-8") for source in PACKAGE.glob("engine/**/*.py")
+        module_name(source): source.read_text("utf-8")
+        for layer in ("generations", "engine", "cel")
+        for source in PACKAGE.glob(f"{layer}/**/*.py")
     }
 
     assert len(texts) > 50
@@ -378,6 +546,17 @@ def test_imports_point_down(source: Path) -> None:
     assert wrong_imports(source, source.read_text("utf-8")) == []
 
 
+def test_the_scheduler_does_not_import_research() -> None:
+    found = [
+        f"{source.relative_to(ROOT)}:{line}"
+        for source in SOURCES
+        for line, name in imports_of(ast.parse(source.read_text("utf-8")), module_name(source))
+        if name.split(".")[0] == "podium_research"
+    ]
+
+    assert found == []
+
+
 @pytest.mark.parametrize("source", inner_sources(), ids=lambda s: s.relative_to(PACKAGE).as_posix())
 def test_imports_point_down_inside_a_layer(source: Path) -> None:
     assert wrong_inner_imports(source, source.read_text("utf-8")) == []
@@ -385,7 +564,7 @@ def test_imports_point_down_inside_a_layer(source: Path) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    sorted(PACKAGE.glob("engine/**/*.py")),
+    [each for each in SOURCES if layer_of(each) in {"generations", "engine", "cel"}],
     ids=lambda s: s.relative_to(PACKAGE).as_posix(),
 )
 def test_the_engine_is_pure(source: Path) -> None:
@@ -422,7 +601,7 @@ def test_objects_are_plain_values(source: Path) -> None:
         pytest.param(
             "cluster/queue/queue.py", "from podium.profiles.policy.build import x", id="a sibling"
         ),
-        pytest.param("web/pages.py", "from podium.daemon.loop import x", id="a sibling shell"),
+        pytest.param("web/pages.py", "from podium.scheduler.loop import x", id="a sibling shell"),
         pytest.param("objects/kinds/pod.py", "from ...engine import cycle", id="a relative import"),
         pytest.param(
             "errors.py", "from podium.objects.kinds.pod import Pod", id="from the lowest one"
@@ -451,7 +630,7 @@ def test_a_wrong_import_is_seen(path: str, text: str) -> None:
             "lab/patch/apply.py", "from podium.lab.registry import registry", id="a package above"
         ),
         pytest.param(
-            "lab/store/store.py", "from podium.lab.validation.pods import pod", id="a sibling"
+            "lab/store/store.py", "from podium.lab.validation.names import x", id="a sibling"
         ),
         pytest.param(
             "lab/store/store.py",
@@ -463,6 +642,28 @@ def test_a_wrong_import_is_seen(path: str, text: str) -> None:
 )
 def test_a_wrong_import_inside_a_layer_is_seen(path: str, text: str) -> None:
     assert len(wrong_inner_imports(PACKAGE / path, text)) == 1
+
+
+#: The only module that builds attempts: everything that a decision depends on is a field there.
+DECIDER = PACKAGE / "cluster" / "decider.py"
+
+
+def built_attempts(text: str) -> list[int]:
+    """The lines that build an `Attempt` or begin a decision without the decider."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"Attempt", "cycle"}
+    ]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_only_the_decider_builds_attempts(source: Path) -> None:
+    found = built_attempts(source.read_text("utf-8"))
+
+    assert bool(found) == (source == DECIDER)
 
 
 @pytest.mark.parametrize(

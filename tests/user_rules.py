@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.user_rules.adapter import PREDICATE, PRIORITY, UserPredicate, UserPriority
+from podium.profiles.user_rules.adapter import PREDICATE, PRIORITY, UserPredicate, UserPriority
 from podium.profiles.user_rules.loading import rules_in
 from podium.rules import predicate, priority
 

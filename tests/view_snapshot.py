@@ -47,6 +47,6 @@ def snapshot(columns: Columns) -> dict[str, Any]:
         "promises": (
             dict(columns.catalog.promised_volumes),
             dict(columns.catalog.provisioning),
-            columns.catalog.selection_version(),
+            columns.catalog.selections.changes,
         ),
     }

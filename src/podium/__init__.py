@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
     from podium.library.explaining import explain
-    from podium.library.fitting.capacity import PodKind, capacity
-    from podium.library.fitting.compare import compare
-    from podium.library.fitting.fix import apply_fix, fix
-    from podium.library.fitting.node_shapes import NodeShape
+    from podium.library.frames import frame
     from podium.library.pending import pending
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
@@ -37,14 +34,8 @@ if TYPE_CHECKING:
         parse_policy,
     )
     from podium.library.reading import read
-    from podium.library.recordings.comparison import Difference
-    from podium.library.recordings.recording import Recording, record
-    from podium.library.recordings.replay import Replay, replay
-    from podium.library.recordings.scenarios import Scenario, read_recordings
     from podium.library.simulating import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
-    from podium.library.traces.reading import read_trace
-    from podium.library.traces.trace import Trace, TraceNode, TracePod
     from podium.library.user_rules import load_rules
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -56,16 +47,24 @@ if TYPE_CHECKING:
         requirement,
     )
     from podium.objects.selectors.text import parse_selector
-    from podium.planning.changes import parse_change
-    from podium.planning.inputs import cluster_documents
-    from podium.planning.plan import plan
-    from podium.planning.results import Plan
-    from podium.planning.survive import Survival, survive
+    from podium.past.recordings.comparison import Difference
+    from podium.past.recordings.recording import Recording, record
+    from podium.past.recordings.replay import Replay, replay
+    from podium.past.recordings.scenarios import Scenario, read_recordings
     from podium.render.decision.as_json import to_json
     from podium.render.decision.explanation import Explanation
-    from podium.render.planning.capacity import Capacity
-    from podium.render.planning.comparison import Comparison
-    from podium.render.planning.fixes import Fix, Fixes
+    from podium.what_if.capacity.capacity import PodKind, capacity
+    from podium.what_if.capacity.node_shapes import NodeShape
+    from podium.what_if.capacity.results import Capacity
+    from podium.what_if.compare.compare import compare
+    from podium.what_if.compare.results import Comparison
+    from podium.what_if.fix.fix import apply_fix, fix
+    from podium.what_if.fix.results import Fix, Fixes
+    from podium.what_if.plan.changes import parse_change
+    from podium.what_if.plan.inputs import cluster_documents
+    from podium.what_if.plan.plan import plan
+    from podium.what_if.plan.results import Plan
+    from podium.what_if.survive.survive import Survival, survive
 
 __version__ = "0.1.0"
 
@@ -99,9 +98,6 @@ __all__ = [
     "Simulation",
     "Step",
     "Survival",
-    "Trace",
-    "TraceNode",
-    "TracePod",
     "__version__",
     "apply_fix",
     "capacity",
@@ -110,6 +106,7 @@ __all__ = [
     "default_profile",
     "explain",
     "fix",
+    "frame",
     "from_config",
     "from_policy",
     "from_provider",
@@ -123,7 +120,6 @@ __all__ = [
     "plan",
     "read",
     "read_recordings",
-    "read_trace",
     "record",
     "replay",
     "requirement",
@@ -141,10 +137,11 @@ _MODULES = {
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explaining": ("explain",),
     "podium.library.pending": ("pending",),
-    "podium.library.fitting.capacity": ("PodKind", "capacity"),
-    "podium.library.fitting.compare": ("compare",),
-    "podium.library.fitting.fix": ("apply_fix", "fix"),
-    "podium.library.fitting.node_shapes": ("NodeShape",),
+    "podium.what_if.capacity.capacity": ("PodKind", "capacity"),
+    "podium.what_if.compare.compare": ("compare",),
+    "podium.what_if.fix.fix": ("apply_fix", "fix"),
+    "podium.what_if.capacity.node_shapes": ("NodeShape",),
+    "podium.library.frames": ("frame",),
     "podium.library.profile_choice": ("ChosenProfiles",),
     "podium.library.profile_source": ("ProfileSource",),
     "podium.library.profiles": (
@@ -157,14 +154,12 @@ _MODULES = {
         "parse_policy",
     ),
     "podium.library.reading": ("read",),
-    "podium.library.recordings.comparison": ("Difference",),
-    "podium.library.recordings.recording": ("Recording", "record"),
-    "podium.library.recordings.replay": ("Replay", "replay"),
-    "podium.library.recordings.scenarios": ("Scenario", "read_recordings"),
+    "podium.past.recordings.comparison": ("Difference",),
+    "podium.past.recordings.recording": ("Recording", "record"),
+    "podium.past.recordings.replay": ("Replay", "replay"),
+    "podium.past.recordings.scenarios": ("Scenario", "read_recordings"),
     "podium.library.simulating": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
-    "podium.library.traces.reading": ("read_trace",),
-    "podium.library.traces.trace": ("Trace", "TraceNode", "TracePod"),
     "podium.library.user_rules": ("load_rules",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),
@@ -176,16 +171,16 @@ _MODULES = {
         "requirement",
     ),
     "podium.objects.selectors.text": ("parse_selector",),
-    "podium.planning.changes": ("parse_change",),
-    "podium.planning.inputs": ("cluster_documents",),
-    "podium.planning.plan": ("plan",),
-    "podium.planning.results": ("Plan",),
-    "podium.planning.survive": ("Survival", "survive"),
+    "podium.what_if.plan.changes": ("parse_change",),
+    "podium.what_if.plan.inputs": ("cluster_documents",),
+    "podium.what_if.plan.plan": ("plan",),
+    "podium.what_if.plan.results": ("Plan",),
+    "podium.what_if.survive.survive": ("Survival", "survive"),
     "podium.render.decision.as_json": ("to_json",),
     "podium.render.decision.explanation": ("Explanation",),
-    "podium.render.planning.capacity": ("Capacity",),
-    "podium.render.planning.comparison": ("Comparison",),
-    "podium.render.planning.fixes": ("Fix", "Fixes"),
+    "podium.what_if.capacity.results": ("Capacity",),
+    "podium.what_if.compare.results": ("Comparison",),
+    "podium.what_if.fix.results": ("Fix", "Fixes"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

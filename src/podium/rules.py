@@ -19,7 +19,7 @@ object), `pods` (that, and the pods on the node), or `cluster` (anything; asked 
 The first two are asked again only where something changed.
 
 `try_predicate` and `try_priority` ask a rule about manifests, as the scheduler would; they are for
-tests.
+tests. A rule that reads more than it says in `depends`, or that compares nodes, fails there.
 """
 
 from __future__ import annotations
@@ -28,11 +28,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from podium.cluster.cache.columns import Columns
+from podium.engine.framework.stated_view import stated_view
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.user_rules.adapter import (
+from podium.errors import ConfigError
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod
+from podium.profiles.policy.rule_names import check_name
+from podium.profiles.user_rules.adapter import (
     ACCEPT,
     DEPENDS,
     NORMALIZE,
@@ -47,26 +53,22 @@ from podium.engine.user_rules.adapter import (
     UserPredicate,
     UserPriority,
 )
-from podium.engine.user_rules.nodes import (
-    NodeColumns,
+from podium.profiles.user_rules.loading import MARK, bound, rules_in
+from podium.profiles.user_rules.nodes import (
+    NodeArrays,
     NodeFacts,
     PlacedPod,
     RuleColumns,
     RuleNode,
     RulePod,
 )
-from podium.errors import ConfigError
-from podium.objects.kinds.node import Node
-from podium.objects.kinds.pod import Pod
-from podium.profiles.policy.rule_names import check_name
-from podium.profiles.user_rules.loading import MARK, bound, rules_in
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming
 
 __all__ = [
     "FailAttemptError",
-    "NodeColumns",
+    "NodeArrays",
     "NodeFacts",
     "PlacedPod",
     "RuleColumns",
@@ -249,12 +251,9 @@ def try_predicate(
     """
     spec = _spec(rule, PREDICATE)
     made = UserPredicate(spec, bound(spec, arguments), _Strict())
-    view, incoming, at = _small_cluster(pod, nodes, running)
-    codes = _with_failures_raised(lambda: as_array(made.filter(incoming, at)))
-    return {
-        view.nodes.names[row]: list(view.verdicts[code].reasons)
-        for row, code in zip(at.index.tolist(), codes.tolist(), strict=True)
-    }
+    view, incoming = _small_cluster(pod, nodes, running)
+    codes = _answers(made, view, incoming, made.filter)
+    return {name: list(view.verdicts[code].reasons) for name, code in codes.items()}
 
 
 def try_priority(
@@ -269,12 +268,13 @@ def try_priority(
     """Node -> its final score, normalised but not weighted."""
     spec = _spec(rule, PRIORITY)
     made = UserPriority(spec, bound(spec, arguments), _Strict(), max_score)
-    view, incoming, at = _small_cluster(pod, nodes, running)
-    raw = _with_failures_raised(lambda: as_array(made.score(incoming, at)))
-    final = made.normalize(incoming, at, raw) if made.normalizes else raw
-    return dict(
-        zip((view.nodes.names[row] for row in at.index.tolist()), final.tolist(), strict=True)
-    )
+    view, incoming = _small_cluster(pod, nodes, running)
+    raw = _answers(made, view, incoming, made.score)
+    if not made.normalizes:
+        return raw
+    at = ManyRows(view, view.nodes.order)
+    final = made.normalize(incoming, at, np.fromiter(raw.values(), np.int64))
+    return dict(zip(raw, final.tolist(), strict=True))
 
 
 def _spec(function: Callable[..., Any], kind: str) -> RuleSpec:
@@ -286,20 +286,45 @@ def _spec(function: Callable[..., Any], kind: str) -> RuleSpec:
 
 def _small_cluster(
     pod: Manifest, nodes: Iterable[Manifest], running: Iterable[Manifest]
-) -> tuple[Columns, Incoming, ManyRows]:
+) -> tuple[Columns, Incoming]:
     view = Columns(ContainerSums())
     for node in nodes:
         view.put_node(msgspec.convert(node, Node))
     for each in running:
         view.add_pod(msgspec.convert(each, Pod))
-    return view, view.pods.incoming(msgspec.convert(pod, Pod)), ManyRows(view, view.nodes.order)
+    return view, view.pods.incoming(msgspec.convert(pod, Pod))
 
 
-def _with_failures_raised(ask: Callable[[], Any]) -> Any:
+def _answers(
+    rule: UserPredicate | UserPriority,
+    view: Columns,
+    pod: Incoming,
+    ask: Callable[[Incoming, Any], Any],
+) -> dict[str, int]:
+    """Node -> what the rule answers, reading no more than it said that it depends on."""
+    together = _asked(rule, view, pod, ask, view.nodes.order)
+    if rule.scope(pod.cls).of_row:
+        for row in view.nodes.order:
+            for name, alone in _asked(rule, view, pod, ask, np.array([row])).items():
+                if alone != together[name]:
+                    what = f"rule {rule.name} answers otherwise for node {name} asked alone"
+                    raise RuleFailure(f'{what}; say depends="cluster" if it compares nodes')
+    return together
+
+
+def _asked(
+    rule: UserPredicate | UserPriority,
+    view: Columns,
+    pod: Incoming,
+    ask: Callable[[Incoming, Any], Any],
+    rows: np.ndarray,
+) -> dict[str, int]:
+    seen = stated_view(view, rule, pod, rows.tolist())
     try:
-        return ask()
+        answers = as_array(ask(pod, ManyRows(seen, rows))).tolist()
     except _FailedError as error:
         raise RuleFailure(str(error)) from None
+    return dict(zip(view.nodes.names_of(rows), answers, strict=True))
 
 
 # Declaring ------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import deployment, node, pod
-from podium.library.fitting.capacity import CapacitySearch
+from podium.what_if.capacity.capacity import CapacitySearch
 
 
 def test_the_table_says_how_many_where_and_what_ran_out(podium: Podium, write: Files) -> None:
@@ -16,7 +18,7 @@ def test_the_table_says_how_many_where_and_what_ran_out(podium: Podium, write: F
     result = podium("capacity", wanted, cluster)
 
     assert result.code == 0
-    assert result.lines[0] == "v1.36 default-scheduler: 2 nodes"
+    assert result.lines[0] == "v1.37 default-scheduler: 2 nodes"
     assert result.lines[2] == "6 more of default/w fit on 2 nodes"
     assert result.lines[5].split() == ["Insufficient", "cpu", "2", "6", "n1,", "n2"]
     assert [line.split() for line in result.lines[8:]] == [["n1", "1", "2"], ["n2", "1", "4"]]
@@ -50,7 +52,7 @@ def test_a_pod_or_workload_of_the_cluster_can_be_named(podium: Podium, write: Fi
 def test_none_fits_is_exit_code_1(podium: Podium, write: Files) -> None:
     cluster = write([node("n1", cpu="1")])
 
-    result = podium("capacity", write([pod("w", cpu="2")], "pod.json"), cluster)
+    result = podium("capacity", write([pod("w", cpu="2")], "pod.json"), cluster, "--exit-code")
 
     assert result.code == 1
     assert "no more of default/w fit" in result.out
@@ -107,3 +109,50 @@ def test_an_interrupt_prints_what_is_known(
     assert result.code == 130
     assert "interrupted" in result.err
     assert "the set fits at least 1 more times: 3 pods on 1 node" in result.out
+
+
+STATEFUL = str(Path(__file__).parents[1] / "what_if" / "cases" / "stateful-set.yaml")
+
+
+def test_the_next_pods_of_a_stateful_set_get_new_claims(podium: Podium) -> None:
+    found = podium("capacity", "sts/kafka", STATEFUL, "-o", "json").json
+
+    assert found["perNode"] == {"n-a": 3, "n-b": 4}
+
+
+def test_wanted_pods_that_do_not_fit_need_nodes(podium: Podium) -> None:
+    result = podium("capacity", "sts/kafka", STATEFUL, "--want", "50", "--exit-code")
+    found = podium("capacity", "sts/kafka", STATEFUL, "--want", "50", "-o", "json").json
+
+    assert result.code == 1
+    assert "7 of 50 more of statefulset/kafka fit on 2 nodes; 43 do not" in result.lines
+    assert [(each["like"], each["nodesForAll"]) for each in found["oneMoreNode"]] == [
+        ("n-a", 11),
+        ("n-b", 11),
+    ]
+
+
+def test_wanted_pods_that_fit(podium: Podium) -> None:
+    result = podium("capacity", "sts/kafka", STATEFUL, "--want", "7")
+
+    assert result.code == 0
+    assert "all 7 more of statefulset/kafka fit on 2 nodes" in result.lines
+
+
+def test_shapes_that_add_nothing_are_not_listed(podium: Podium, write: Files) -> None:
+    small, large = node("small", cpu="1"), node("large", cpu="8")
+    file = write([small, large, deployment("web", replicas=1, cpu="3")])
+
+    result = podium("capacity", "deployment/web", file, "--want", "9")
+
+    shapes = [line.split()[0] for line in result.lines if line.startswith(("small", "large"))]
+    assert shapes == ["large"]
+
+
+def test_several_names_are_placed_in_turn(podium: Podium, write: Files) -> None:
+    file = write([node("n1", cpu="8"), deployment("a", replicas=1), deployment("b", replicas=1)])
+
+    found = podium("capacity", "deployment/a,deployment/b", file, "-o", "json").json
+
+    assert {each["name"] for each in found["kinds"]} == {"deployment/a", "deployment/b"}
+    assert found["rounds"] >= 1

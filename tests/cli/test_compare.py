@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.conftest import Files, Podium
@@ -84,7 +86,9 @@ def test_a_configuration_that_leaves_more_over_is_exit_code_1(podium: Podium, wr
     tainted = node("n1", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
     file, config = write([tainted, pod("w")]), write(ROOM_ONLY, "room.yaml")
 
-    assert podium("compare", "v1.36", config, file, "--seeds", "0").code == 1
+    assert podium("compare", "v1.36", config, file, "--seeds", "0").code == 0
+    asked = podium("compare", "v1.36", config, file, "--seeds", "0", "--exit-code")
+    assert asked.code == 1
 
 
 def test_one_configuration_is_not_enough(podium: Podium, cluster: str) -> None:
@@ -95,12 +99,13 @@ def test_one_configuration_is_not_enough(podium: Podium, cluster: str) -> None:
 
 
 def test_a_name_that_is_neither_a_file_nor_a_configuration(podium: Podium, cluster: str) -> None:
-    result = podium("compare", "v1.36", "v1.37", cluster)
+    result = podium("compare", "v1.36", "v9.99", cluster)
 
     assert result.code == 2
     assert result.err == (
-        "podium: v1.37: is neither a file nor the name of a configuration; "
-        "the names are v1.13, ClusterAutoscalerProvider, DefaultProvider, v1.36\n"
+        "podium: v9.99: is neither a file nor the name of a configuration; "
+        "the names are v1.13, ClusterAutoscalerProvider, DefaultProvider, "
+        "v1.34, v1.35, v1.36, v1.37\n"
     )
 
 
@@ -111,11 +116,15 @@ def test_a_configuration_that_is_named_twice(podium: Podium, cluster: str) -> No
     assert "the configuration v1.36 is named twice" in result.err
 
 
-def test_files_are_needed_too(podium: Podium) -> None:
+def test_without_files_a_cluster_is_needed(
+    podium: Podium, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+
     result = podium("compare", "v1.36", "v1.13")
 
     assert result.code == 2
-    assert "give FILES, or --cluster to read a live cluster" in result.err
+    assert f"{tmp_path / 'none'}: no such file" in result.err
 
 
 def test_a_bad_configuration_is_one_sentence(podium: Podium, write: Files, cluster: str) -> None:
@@ -163,3 +172,21 @@ def test_json_has_the_use_of_every_node(podium: Podium, write: Files, cluster: s
         assert sum(use["pods"] for use in each["nodes"]) == 4
         assert sum(use["requested"]["cpu"] for use in each["nodes"]) == 4000
         assert {use["allocatable"]["cpu"] for use in each["nodes"]} == {4000}
+
+
+def test_two_releases_are_compared_by_placements_and_messages(podium: Podium, write: Files) -> None:
+    """The question before an upgrade: which pods would go elsewhere, which messages change."""
+    cluster = write([node("n", cpu="1"), pod("large", cpu="4")], "waits.json")
+
+    result = podium("compare", "v1.36", "v1.37", cluster, "--seeds", "0")
+    found = podium("compare", "v1.36", "v1.37", cluster, "--seeds", "0", "-o", "json").json
+
+    assert "1 message of waiting pods would be another" in result.lines
+    [changed] = found["changedMessages"]
+    assert changed["pod"] == "default/large"
+    fit = "0/1 nodes are available: 1 Insufficient cpu."
+    left = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    assert changed["messages"] == {
+        "v1.36": f"{fit} no new claims to deallocate, {left}",
+        "v1.37": f"{fit} {left}",
+    }

@@ -32,7 +32,7 @@ def test_a_configuration_that_is_fine(file: Path, capsys: pytest.CaptureFixture[
     assert run(["config", "check", str(file)]) == 0
 
     assert capsys.readouterr().out.splitlines() == [
-        f"{file} is valid for kube-scheduler v1.36",
+        f"{file} is valid for kube-scheduler v1.37",
         "profile default-scheduler: 14 filters, 9 scores",
         "  NodeAffinity is listed under multiPoint without a weight: it is 1, not 2",
     ]
@@ -86,15 +86,15 @@ def test_gates_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_defaults_as_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["config", "show", "--feature-gates", "DRAExtendedResource=false"]) == 0
+    assert run(["config", "show", "--feature-gates", "StorageCapacityScoring=false"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
 
-    assert lines[0] == ["v1.36", "default-scheduler"]
+    assert lines[0] == ["v1.37", "default-scheduler"]
     assert ["TaintToleration", "3", "taints", "that", "the", "pod", "tolerates"] in lines
     assert ["VolumeBinding", '{"bindTimeoutSeconds":600}'] in lines
     assert ["leaderElection.leaseDuration", "15s"] in lines
     assert [line for line in lines if line and line[0].startswith("featureGates.")] == [
-        ["featureGates.DRAExtendedResource", "false"]
+        ["featureGates.StorageCapacityScoring", "false"]
     ]
 
 
@@ -150,4 +150,4 @@ def test_list_shows_every_plugin(podium: Podium) -> None:
     found = {each["name"]: each for each in podium("config", "list", "-o", "json").json["plugins"]}
     assert found["NodeAffinity"]["extensionPoints"] == ["preFilter", "filter", "preScore", "score"]
     assert found["NodeAffinity"]["fields"] == ["addedAffinity"]
-    assert found["GangScheduling"]["featureGate"] == "GangScheduling"
+    assert found["GangScheduling"]["featureGate"] == "GenericWorkload"

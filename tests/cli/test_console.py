@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Files
+from cli.conftest import Files, Podium
 from cli.manifests import FIVE, pod
 from podium.cli import console
+
+pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -49,6 +51,34 @@ def cluster(write: Files) -> str:
 def test_colours_are_for_terminals(cluster: str, command: tuple[str, ...]) -> None:
     assert "\x1b[" in on_a_terminal(*command, cluster)
     assert "\x1b[3" not in on_a_terminal(*command, cluster, NO_COLOR="1")
+
+
+@pytest.mark.parametrize("command", [("schedule",), ("explain", "big")])
+def test_a_terminal_is_told_where_a_reason_is_explained(
+    cluster: str, command: tuple[str, ...], podium: Podium
+) -> None:
+    hint = 'podium help reason "Insufficient cpu"'
+
+    assert on_a_terminal(*command, cluster).rstrip().endswith(hint)
+    assert "podium help reason" not in podium(*command, cluster).out
+
+
+def test_without_a_reason_no_help_is_named(write: Files) -> None:
+    assert "help reason" not in on_a_terminal("schedule", write([*FIVE, pod("a")]))
+
+
+@pytest.mark.parametrize(
+    ("pod", "named"),
+    [
+        ("no-claim", """'persistentvolumeclaim "nowhere" not found'"""),
+        ("gated", '"waiting for scheduling gates: [example.com/wait]"'),
+        ("selector", """"node(s) didn't match Pod's node affinity/selector\""""),
+    ],
+)
+def test_the_reason_can_be_pasted_into_a_shell(pod: str, named: str) -> None:
+    found = on_a_terminal("explain", pod, str(SOURCE.parent / "examples/reasons/cluster.yaml"))
+
+    assert f"podium help reason {named}" in found
 
 
 def test_progress_is_shown_when_somebody_watches_and_it_takes_long(

@@ -14,11 +14,14 @@ from podium.cli.main import COMMANDS, app
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
 #: Examples of how switches are written, and a flag of kubectl.
 NO_FLAGS = {"--switch"}
+#: Flags of earlier versions, which the page names beside the new ones.
+OLD_FLAGS = {"--cluster", "--domain"}
 
 
 def commands(group: click.Group = app) -> Iterator[click.Command]:
     context = click.Context(group)
-    for name in group.list_commands(context):
+    names = COMMANDS if group is app else group.list_commands(context)
+    for name in names:
         command = group.get_command(context, name)
         assert command is not None
         yield command
@@ -47,7 +50,7 @@ def test_every_flag_that_is_explained_exists() -> None:
     known = set[str]().union(*(flags(command, hidden=True) for command in commands()))
     named = set(re.findall(r"(?<![\w-])(--[a-z][\w-]*)", PAGE))
 
-    assert named - NO_FLAGS <= known
+    assert named - NO_FLAGS - OLD_FLAGS <= known
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
@@ -65,10 +68,32 @@ def test_one_name_has_one_meaning(command: click.Command) -> None:
         if "--server" in option.opts:
             assert option.metavar == "URL"
             assert "API server" in (option.help or "")
-        if "-v" in option.opts and not option.is_flag:  # as a flag it adds details to the output
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_one_short_flag_has_one_meaning(command: click.Command) -> None:
+    for option in (each for each in command.params if isinstance(each, click.Option)):
+        if "-v" in option.opts:
             assert (option.help or "").startswith("Log verbosity")
+        if "-n" in option.opts:
+            assert {"-n", "--namespace"} == set(option.opts)
+        if "--kubeconfig" in option.opts:
+            assert "Write" not in (option.help or "")
+        if option.metavar == "SECONDS":
+            pytest.fail(f"{option.opts[0]}: times are DURATIONs")
+        if "text" in getattr(option.type, "choices", ()):
+            assert option.opts == ["--logging-format"]  # as kube-scheduler has it
         if "-f" in option.opts:
             assert "--filename" in option.opts
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
+def test_whoever_names_a_pod_or_a_cluster_does_it_as_in_kubectl(command: click.Command) -> None:
+    known = flags(command)
+    if any(each.metavar == "POD" for each in command.params):
+        assert {"-n", "--namespace", "-A", "--all-namespaces"} <= known
+    if "--kubeconfig" in known:
+        assert {"--context", "--server"} <= known
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
@@ -79,7 +104,7 @@ def test_every_flag_has_a_help_text(command: click.Command) -> None:
 
 
 #: What prints a script, logs or nothing at all.
-WITHOUT_RESULTS = {"completion", "run", "policy", "config", "history"}
+WITHOUT_RESULTS = {"completion", "mcp", "run", "config", "history"}
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=lambda command: str(command.name))
@@ -128,7 +153,7 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
     [
         ("podium schedule x --no-preemption=false -o name", []),
         ("podium shedule x", ["shedule"]),
-        ("podium policy shown", ["shown"]),
+        ("podium config shown", ["shown"]),
         ("podium lab --bright | head --lines=3", ["--bright"]),
         ("podium explain a b --timings, podium", []),
     ],

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.conftest import Files, Podium
 from cli.manifests import FIVE, deployment, many, node, pod, service
+from render.json_schema import problems
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"
 
 
 def test_the_picture_at_five_nodes(classic: Podium, write: Files) -> None:
@@ -36,12 +41,12 @@ def test_the_picture_at_five_nodes(classic: Podium, write: Files) -> None:
         "         Balanced\n"
         "         Resource       Least\n"
         "       Allocation   Requested\n"
-        "NODE           ×1          ×1    TOTAL\n"  # noqa: RUF001  as it is printed
+        "NODE           ×1          ×1    TOTAL\n"
         "n3              9           9   100038\n"
         "n2              7           8   100035\n"
         "n1              6           7   100033\n"
-        "the same for all: ImageLocality 0 ×1, InterPodAffinity 0 ×1, NodeAffinity 0 ×1, "  # noqa: RUF001
-        "NodePreferAvoidPods 10 ×10000, SelectorSpread 10 ×1, TaintToleration 10 ×1\n"  # noqa: RUF001
+        "the same for all: ImageLocality 0 ×1, InterPodAffinity 0 ×1, NodeAffinity 0 ×1, "
+        "NodePreferAvoidPods 10 ×10000, SelectorSpread 10 ×1, TaintToleration 10 ×1\n"
         "\n"
         "What puts n3 ahead of n2: 3 points\n"
         "PRIORITY                     WEIGHT   n3   n2   POINTS\n"
@@ -108,11 +113,12 @@ def test_a_tie_says_how_it_was_broken(classic: Podium, write: Files) -> None:
 
 
 def test_a_pod_that_fits_nowhere_exits_1_and_says_why(classic: Podium, write: Files) -> None:
-    result = classic("explain", "big", write([*FIVE, pod("big", "32")]))
+    result = classic("explain", "big", write([*FIVE, pod("big", "32")]), "--exit-code")
 
     assert result.code == 1
-    assert result.lines[2:4] == [
+    assert result.lines[2:5] == [
         "default/big fits nowhere",
+        "  wants 32 CPUs; 4 of 5 nodes have at most 8; 1 of 5 nodes is cordoned",
         "  0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient cpu.",
     ]
     assert re.search(
@@ -144,7 +150,7 @@ CROWDED = [
 def test_preemption_shows_candidates_their_victims_and_the_winner(
     classic: Podium, write: Files
 ) -> None:
-    result = classic("explain", "vip", write(CROWDED))
+    result = classic("explain", "vip", write(CROWDED), "--exit-code")
 
     assert result.code == 1
     assert "default/vip fits nowhere now, but evicting pods from n2 helps" in result.out
@@ -155,8 +161,14 @@ def test_preemption_shows_candidates_their_victims_and_the_winner(
     assert rows[0][5:] == ["default/cheap-1", "(1),", "default/cheap-2", "(1)"]
     assert rows[1] == ["n1", "0", "5", "5", "1", "default/dear", "(5)"]
     assert result.lines[-3:] == [
-        "  n2: default/cheap-1 (1): with it back, cpu: wants 900m, 600m free of 1 (400m used)",
-        "  n2: default/cheap-2 (1): with it back, cpu: wants 900m, 600m free of 1 (400m used)",
+        (
+            "  n2: default/cheap-1 (priority 1): with it back, cpu: wants 900m, "
+            "600m free of 1 (400m used)"
+        ),
+        (
+            "  n2: default/cheap-2 (priority 1): with it back, cpu: wants 900m, "
+            "600m free of 1 (400m used)"
+        ),
         "  no candidate: n3: evicting pods does not change this: node(s) were unschedulable",
     ]
 
@@ -229,9 +241,12 @@ def test_odd_pods_are_noted(classic: Podium, write: Files) -> None:
         ]
     )
 
-    assert "default/done has finished (Failed)" in classic("explain", "done", file).err
-    assert "default/goes is being deleted" in classic("explain", "goes", file).err
-    assert "default/other belongs to the scheduler mine" in classic("explain", "other", file).err
+    assert "note: it has finished (Failed)" in classic("explain", "done", file).out
+    assert "note: it is being deleted" in classic("explain", "goes", file).out
+    other = classic("explain", "other", file, "-o", "json").json
+    assert other["notes"][0].startswith("it belongs to the scheduler mine, not to")
+    assert other["notes"][0] in classic("explain", "other", file, "-o", "html").out
+    assert "1 pending pod belongs to the scheduler mine" in classic("schedule", file).out
 
 
 def test_the_steps_can_be_timed(classic: Podium, write: Files) -> None:
@@ -273,7 +288,7 @@ def test_a_namespace_can_be_named(classic: Podium, write: Files) -> None:
     file = write([*FIVE, pod("a", namespace="one"), pod("a", "32", namespace="two")])
 
     assert classic("explain", "one/a", file).code == 0
-    assert classic("explain", "two/a", file).code == 1
+    assert classic("explain", "two/a", file, "--exit-code").code == 1
 
 
 @pytest.mark.parametrize(
@@ -283,8 +298,10 @@ def test_a_namespace_can_be_named(classic: Podium, write: Files) -> None:
         (("default/aa",), "there is no pod default/aa; did you mean default/ab?"),
         (("zzz",), "there is no pod zzz; there are a, a, ab, …"),
         (("one/a", "--node", "n33"), "there is no node n33; did you mean n3?"),
-        (("web",), "web is a Deployment, not a pod; name one of its pods: default/web-"),
-        (("idle",), "idle is a Deployment, not a pod; it has no pods"),
+        (("idle",), "Deployment default/idle has no pods in the input"),
+        (("deployment/webb",), "there is no deployment webb; did you mean deployment/web?"),
+        (("tier=front",), "no pod has the labels tier=front"),
+        (("a/b/c/d",), "'a/b/c/d' names nothing"),
     ],
 )
 def test_wrong_names_exit_2_with_help(
@@ -299,17 +316,20 @@ def test_wrong_names_exit_2_with_help(
     assert result.err.startswith(f"podium: {sentence}")
 
 
-def test_a_pod_of_a_workload_can_be_named(classic: Podium, write: Files) -> None:
-    file = write([*FIVE, deployment("web", replicas=1)])
-    hint = classic("explain", "web", file).err
-    name = re.search(r"default/(\S+)$", hint)
+@pytest.mark.parametrize(
+    "name", ["web", "default/web", "deployment/web", "deploy/default/web", "app=web"]
+)
+def test_a_workload_or_a_selector_stands_for_its_pod(
+    classic: Podium, write: Files, name: str
+) -> None:
+    result = classic("explain", name, write([*FIVE, deployment("web", replicas=1)]))
 
-    assert name is not None
-    assert classic("explain", name[1], file).code == 0
+    assert result.code == 0
+    assert re.search(r"default/web-\S+ goes to", result.out)
 
 
 def test_no_nodes_is_an_error_of_the_attempt(classic: Podium, write: Files) -> None:
-    result = classic("explain", "a", write([pod("a")]))
+    result = classic("explain", "a", write([pod("a")]), "--exit-code")
 
     assert result.code == 1
     failure = "the attempt to schedule default/a failed: no nodes available to schedule pods"
@@ -326,7 +346,7 @@ def test_a_file_that_is_not_there(classic: Podium) -> None:
 def test_the_current_generation_speaks_of_plugins(podium: Podium, write: Files) -> None:
     result = podium("explain", "a", write([*FIVE, pod("a")]), "--node", "n4")
 
-    assert result.lines[0] == "v1.36 default-scheduler: 5 nodes, 1 pod"
+    assert result.lines[0] == "v1.37 default-scheduler: 5 nodes, 1 pod"
     assert re.search(r"^PLUGIN +REASON +NODES +WHICH$", result.out, re.MULTILINE)
     assert "NodeUnschedulable rejected it: node(s) were unschedulable" in result.out
     assert "PREDICATE" not in result.out
@@ -346,7 +366,7 @@ def test_the_same_reason_for_good_is_told_apart(podium: Podium, write: Files) ->
 def test_a_pod_that_is_held_back(podium: Podium, write: Files) -> None:
     gated = pod("a", schedulingGates=[{"name": "quota"}])
 
-    result = podium("explain", "a", write([*FIVE, gated]))
+    result = podium("explain", "a", write([*FIVE, gated]), "--exit-code")
 
     assert result.code == 1
     assert result.lines[2] == "default/a is held back by SchedulingGates"
@@ -371,3 +391,41 @@ def test_a_pod_that_names_a_node_can_be_tried(
     assert "default/a goes to n2" in result.out
     assert reason in result.out
     assert "the pod names node n2" in result.out
+
+
+def test_a_decision_is_traced_step_by_step(classic: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("low", "300m", nodeName="n1"), pod("a")])
+
+    lines = classic("explain", "a", file, "--trace").lines
+
+    assert "Rule by rule: 5 nodes" in lines
+    walked = [line.split()[:4] for line in lines if " ✕ " in line]
+    assert walked == [
+        ["CheckNodeUnschedulable", "✕", "1", "4"],
+        ["PodToleratesNodeTaints", "✕", "1", "3"],
+    ]
+    assert any("map" in line and "÷" in line and line.endswith("= 9") for line in lines)
+    assert lines[-1].startswith("  n3 alone has the best total, 100038")
+
+
+def test_one_node_is_traced_rule_by_rule(classic: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a")])
+
+    lines = classic("explain", "a", file, "--trace", "--node", "n5").lines
+
+    assert "n5, rule by rule" in lines
+    at = next(i for i, line in enumerate(lines) if line.startswith("PodToleratesNodeTaints"))
+    assert lines[at].split(maxsplit=2)[1] == "✕"
+    assert lines[at + 1].strip() == "taint for=db:NoSchedule is not tolerated"
+    assert lines[at + 2].split(maxsplit=1)[1] == "·   not asked"
+
+
+def test_a_trace_in_json_follows_the_schema(classic: Podium, write: Files) -> None:
+    file = write([*FIVE, pod("a")])
+
+    found = classic("explain", "a", file, "--trace", "-o", "json").json
+
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    assert problems(found, schema, schema) == []
+    assert [step["left"] for step in found["trace"]["filters"]][-1] == 3
+    assert {each["node"] for each in found["trace"]["sums"]} >= {"n3"}

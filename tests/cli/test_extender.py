@@ -73,7 +73,7 @@ def test_where_it_listens_is_data_as_well() -> None:
         (("--listen", "8888"), "'8888' is no address; HOST:PORT would be one"),
         (
             ("--provider", "DefaultProvider", "--listen", "127.0.0.1:0", "--tls-cert-file", "none"),
-            "--tls-cert-file, --tls-private-key-file: no such file or directory",
+            "--tls-cert-file none: no such file or directory",
         ),
         (
             ("--provider", "DefaultProvider", "--client-ca-file", "ca.crt"),
@@ -82,6 +82,10 @@ def test_where_it_listens_is_data_as_well() -> None:
         (
             ("--provider", "DefaultProvider", "--client-token-file", "none"),
             "--client-token-file none: no such file or directory",
+        ),
+        (
+            ("--provider", "DefaultProvider", "--listen", "0.0.0.0:0"),
+            "give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
         ),
     ],
 )

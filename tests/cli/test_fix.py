@@ -18,7 +18,8 @@ def test_the_cheapest_fix_comes_first_with_its_command(podium: Podium, write: Fi
 
     assert result.code == 0
     assert result.lines[0] == "default/w fits nowhere now"
-    assert result.lines[3:6] == [
+    assert result.lines[1].startswith("  wants 1500m of CPU; 1 of 2 nodes has 1;")
+    assert result.lines[4:7] == [
         "1. Uncordon the node n1.",
         "   cost 2, then it goes to n1",
         "   kubectl uncordon n1",
@@ -66,7 +67,7 @@ def test_pairs_are_tried_when_asked_for(podium: Podium, write: Files) -> None:
 def test_nothing_helps_is_exit_code_1(podium: Podium, write: Files) -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}]
 
-    result = podium("fix", "w", write([node("n1"), pod("w", volumes=volumes)]))
+    result = podium("fix", "w", write([node("n1"), pod("w", volumes=volumes)]), "--exit-code")
 
     assert result.code == 1
     assert result.lines[-2:] == [

@@ -45,6 +45,9 @@ def policy(write: Files) -> str:
     return write(json.dumps(POLICY), "policy.json")
 
 
+SERVED = "v1.13, v1.34, v1.35, v1.36, v1.37"
+
+
 @pytest.mark.parametrize("command", [("schedule",), ("explain", "a")])
 def test_a_policy_file_decides(
     podium: Podium, cluster: str, policy: str, command: tuple[str, ...]
@@ -68,7 +71,10 @@ def test_a_generation_can_be_named(podium: Podium, cluster: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--profile", "v9"), "there is no profile 'v9'; served: v1.13, v1.36"),
+        (
+            ("--profile", "v9"),
+            "there is no profile 'v9'; served: v1.13, v1.34, v1.35, v1.36, v1.37",
+        ),
         (("--provider", "DefaultProvder"), 'plugin "DefaultProvder" has not been registered; did'),
         (("--policy", "none.json"), "none.json: cannot be read: no such file or directory"),
         (("--provider", "x", "--profile", "y"), "--provider and --profile exclude each other"),
@@ -139,7 +145,7 @@ def test_the_last_mention_of_a_switch_counts(
     full = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=1)])
 
     # A switch takes no value that is not joined to it: the file stays a file.
-    assert podium("schedule", *arguments, full).code == int(expected)
+    assert podium("schedule", *arguments, full, "--exit-code").code == int(expected)
 
 
 def test_after_two_dashes_nothing_is_a_flag(podium: Podium) -> None:
@@ -214,7 +220,7 @@ def test_the_default_generation_is_that_of_the_environment_or_a_file(
     podium: Podium, cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert podium("schedule", cluster).lines[0].startswith("v1.36 ")
+    assert podium("schedule", cluster).lines[0].startswith("v1.37 ")
     (tmp_path / "podium").mkdir()
     file = tmp_path / "podium" / "config.yaml"
     file.write_text("profile: v1.13\n")
@@ -222,7 +228,10 @@ def test_the_default_generation_is_that_of_the_environment_or_a_file(
     monkeypatch.setenv("PODIUM_PROFILE", "v1.36")
     assert podium("schedule", cluster).lines[0].startswith("v1.36 ")
     monkeypatch.setenv("PODIUM_PROFILE", "v1.2")
-    assert "$PODIUM_PROFILE is 'v1.2'; served: v1.13, v1.36" in podium("schedule", cluster).err
+    assert (
+        "$PODIUM_PROFILE is 'v1.2'; served: v1.13, v1.34, v1.35, v1.36, v1.37"
+        in podium("schedule", cluster).err
+    )
     monkeypatch.delenv("PODIUM_PROFILE")
     file.write_text("generation: v1.13\n")
     result = podium("schedule", cluster)

@@ -33,15 +33,24 @@ def python(*code: str, **options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_help_lists_every_command_and_the_exit_codes(podium: Podium) -> None:
+def test_help_has_the_commands_in_groups_and_the_exit_codes(podium: Podium) -> None:
     result = podium("--help")
 
     assert result.code == 0
-    assert all(f"  {name} " in result.out for name in COMMANDS)
-    assert "0 all placed, 1 some not" in result.out
+    titles = [line for line in result.lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Options:", *(f"{title}:" for title in entry.SECTIONS)]
+    listed = [name for section in entry.SECTIONS.values() for name in section]
+    assert [
+        line.split()[0]
+        for line in result.lines
+        if line.startswith("  ") and line.split()[0] in COMMANDS
+    ] == listed
+    assert len(listed) <= 15
+    assert all(len(line) <= 80 for line in result.lines)
+    assert "Exit codes: 0" in result.out
 
 
-@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("policy", "check")])
+@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("config", "check")])
 def test_every_command_has_help(podium: Podium, command: tuple[str, ...]) -> None:
     result = podium(*command, "--help")
 
@@ -72,7 +81,7 @@ def test_starting_costs_little(arguments: tuple[str, ...]) -> None:
 #: What a scheduler of a cluster has no use for unless its flags, or who reads its metrics, ask.
 RARE = {
     *("aiohttp", "prometheus_client", "rich", "starlette", "urllib.request", "uvicorn"),
-    *("podium.daemon.hindsight", "podium.daemon.shadow", "podium.history", "podium.web"),
+    *("podium.past.format", "podium.past.judge", "podium.past.replay", "podium.web"),
 }
 
 
@@ -81,7 +90,7 @@ def test_a_scheduler_of_a_cluster_imports_only_what_it_always_needs() -> None:
         python("-c", "import sys, podium.host.cluster_run; print(*sys.modules)").stdout.split()
     )
 
-    assert "podium.daemon.scheduler" in imported
+    assert "podium.scheduler.scheduler" in imported
     assert imported & RARE == set()
 
 
@@ -90,14 +99,19 @@ def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None
         "-c", "import sys, podium.host.cluster_program; print(*sys.modules)"
     ).stdout.split()
 
-    later = ("numpy", "podium.engine", "podium.daemon.informers", "podium.objects.kinds.registry")
-    assert "podium.daemon.begun_lists" in imported
+    later = (
+        "numpy",
+        "podium.engine",
+        "podium.scheduler.state.informers",
+        "podium.objects.kinds.registry",
+    )
+    assert "podium.scheduler.state.begun_lists" in imported
     assert not [name for name in imported if name.startswith(later)]
 
 
 def test_without_arguments_help_is_printed(podium: Podium) -> None:
     assert podium() == podium("--help")
-    assert podium("policy") == podium("policy", "--help")
+    assert podium("history") == podium("history", "--help")
     assert podium("config") == podium("config", "--help")
 
 
@@ -124,12 +138,16 @@ def test_kubectl_runs_it_under_its_own_name(
     ("arguments", "sentence"),
     [
         (("shedule",), "there is no command 'shedule'; did you mean schedule?"),
-        (("zzz",), "there is no command 'zzz'; known: schedule, explain"),
-        (("schedule",), "give FILES, or --cluster to read a live cluster"),
+        (("zzz",), "there is no command 'zzz'; known: explain, schedule"),
+        (("schedule",), "there is no cluster to talk to"),
+        (("schedule", "x", "-n", "a", "-A"), "-n and -A exclude each other"),
+        (("schedule", "x", "--context", "a"), "--context is for a live cluster; leave out FILES"),
         (("explain", "a"), "there is no cluster to talk to"),
-        (("verify", "-n", "-1", "x"), "invalid value for '-n' / '--show'"),
-        (("verify",), "missing argument"),
-        (("policy", "check"), "missing argument 'FILE'"),
+        (("history", "verify", "--most", "-1", "x"), "invalid value for '--most'"),
+        (("history", "verify"), "missing argument"),
+        (("history", "verif"), "there is no command 'verif'; did you mean verify?"),
+        (("config", "check"), "missing argument 'FILE'"),
+        (("help", "plan", "-o", "json"), "-o is for `podium help reason` and"),
         (("completion", "tcsh"), "'tcsh' is not one of"),
         (("version", "-o", "wide"), "'wide' is not one of"),
     ],

@@ -1,4 +1,4 @@
-"""`podium policy`: what a file or a provider makes the scheduler do, or why it is refused."""
+"""`podium config`: what a Policy makes the scheduler do, or why it is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ priorities:
 def test_check_shows_what_runs_and_what_does_not(podium: Podium, write: Files) -> None:
     file = write(GOOD, "policy.yaml")
 
-    result = podium("policy", "check", file)
+    result = podium("config", "check", file)
 
     assert (result.code, result.err) == (0, "")
     assert result.lines[0] == f"v1.13 policy {file}"
@@ -42,29 +42,33 @@ def test_check_shows_what_runs_and_what_does_not(podium: Podium, write: Files) -
 
 
 def test_show_lists_a_provider(podium: Podium) -> None:
-    result = podium("policy", "show")
+    result = podium("config", "show", "--profile", "v1.13")
 
     assert result.lines[0] == "v1.13 DefaultProvider"
     assert any(
         line.split()[:2] == ["NodePreferAvoidPodsPriority", "10000"] for line in result.lines
     )
-    other = podium("policy", "show", "--provider", "ClusterAutoscalerProvider")
+    other = podium(
+        "config", "show", "--profile", "v1.13", "--provider", "ClusterAutoscalerProvider"
+    )
     assert "MostRequestedPriority" in other.out
 
 
 def test_gates_change_what_is_shown(podium: Podium) -> None:
     flags = ("--feature-gates", "TaintNodesByCondition=false")
 
-    assert "CheckNodeCondition" in podium("policy", "show", *flags).out
-    assert "CheckNodeCondition" not in podium("policy", "show").out
+    assert "CheckNodeCondition" in podium("config", "show", "--profile", "v1.13", *flags).out
+    assert "CheckNodeCondition" not in podium("config", "show", "--profile", "v1.13").out
 
 
-@pytest.mark.parametrize("command", [("show",), ("check", "FILE")])
+@pytest.mark.parametrize(
+    "command", [("show", "--profile", "v1.13"), ("check", "FILE"), ("show", "FILE")]
+)
 def test_json_and_yaml_are_the_same_data(
     podium: Podium, write: Files, command: tuple[str, ...]
 ) -> None:
     file = write(GOOD, "policy.yaml")
-    arguments = ["policy", *(file if part == "FILE" else part for part in command)]
+    arguments = ["config", *(file if part == "FILE" else part for part in command)]
 
     data = podium(*arguments, "-o", "json").json
 
@@ -89,7 +93,7 @@ def test_json_and_yaml_are_the_same_data(
 def test_a_refused_file_exits_2_with_a_sentence(
     podium: Podium, write: Files, content: str | bytes, sentence: str
 ) -> None:
-    result = podium("policy", "check", write(content, "policy.yaml"))
+    result = podium("config", "check", write(content, "policy.yaml"), "--profile", "v1.13")
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("podium: ")
@@ -98,7 +102,7 @@ def test_a_refused_file_exits_2_with_a_sentence(
 
 
 def test_a_missing_file(podium: Podium) -> None:
-    result = podium("policy", "check", "none.yaml")
+    result = podium("config", "check", "none.yaml")
 
     assert (result.code, result.err) == (
         2,
@@ -107,22 +111,39 @@ def test_a_missing_file(podium: Podium) -> None:
 
 
 def test_a_policy_may_come_from_standard_input(podium: Podium) -> None:
-    assert podium("policy", "check", "-", stdin=GOOD.encode()).code == 0
+    assert podium("config", "check", "-", stdin=GOOD.encode()).code == 0
 
 
 def test_list_shows_everything_that_can_be_named(podium: Podium) -> None:
-    result = podium("policy", "list")
+    result = podium("config", "list", "--profile", "v1.13")
 
     assert result.code == 0
     assert "PodFitsHost" in result.out
     assert "kubernetes-1.8" in result.out
-    found = podium("policy", "list", "-o", "json").json
+    found = podium("config", "list", "--profile", "v1.13", "-o", "json").json
     assert len(found["predicates"]) == 23
     assert {each["name"] for each in found["policies"]} >= {"kubernetes-1.8", "order-example"}
 
 
 def test_a_shipped_policy_is_checked_by_its_name(podium: Podium) -> None:
-    found = podium("policy", "check", "order-example", "-o", "json").json
+    found = podium("config", "check", "order-example", "-o", "json").json
 
     assert [each["order"] for each in found["predicates"]] == [1, None, 2, 3, 4, 5, 6]
     assert [each["runs"] for each in found["predicates"]] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_policy_with_rules_of_users_is_checked_with_these(podium: Podium, write: Files) -> None:
+    rules = write(
+        "from podium.rules import priority\n\n\n"
+        "@priority('FewPods')\ndef few(pod, node):\n    return 10\n",
+        "own.py",
+    )
+    file = write(
+        "{kind: Policy, apiVersion: v1, priorities: [{name: FewPods, weight: 2}]}", "policy.yaml"
+    )
+
+    assert "FewPods" in podium("config", "check", file).err  # unknown without the rules
+    result = podium("config", "check", file, "--rules", rules, "-o", "json")
+
+    assert result.code == 0
+    assert [each["name"] for each in result.json["priorities"]] == ["FewPods"]

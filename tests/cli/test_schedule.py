@@ -16,7 +16,7 @@ def test_the_first_line_names_the_profile_and_every_pod_has_a_row(
 ) -> None:
     file = write([*FIVE, pod("big", cpu="32"), pod("a"), pod("b")])
 
-    result = classic("schedule", file)
+    result = classic("schedule", file, "--exit-code")
 
     assert result.code == 1
     assert result.lines[0] == "v1.13 DefaultProvider: 5 nodes, 3 pods, 3 pending"
@@ -121,7 +121,7 @@ def test_preemption_can_be_turned_off(
 ) -> None:
     file = write([node("n", cpu="1"), pod("low", "1", nodeName="n"), pod("vip", "1", priority=9)])
 
-    result = classic("schedule", flag, file, "-o", "name")
+    result = classic("schedule", flag, file, "--exit-code", "-o", "name")
 
     assert result.out == f"default/vip {'n' if placed else '<none>'}\n"
     assert result.code == (0 if placed else 1)
@@ -227,7 +227,7 @@ def test_a_recording_replays_without_differences(
 
     order = [o["metadata"]["name"] for o in scenario["objects"] if o["kind"] == "Node"]
     assert order == ["n0", "n1", "n4", "n2", "n3"]  # zones in turn
-    result = podium("verify", write(text, "mine.jsonl"), "-o", "json")
+    result = podium("history", "verify", write(text, "mine.jsonl"), "-o", "json")
     assert result.code == 0
     assert result.json["steps"] == 10
     assert result.json["differences"] == 0
@@ -249,7 +249,7 @@ def test_a_recording_holds_its_configuration(podium: Podium, write: Files) -> No
         "disablePreemption": True,
         "featureGates": {"TaintNodesByCondition": False},
     }
-    assert podium("verify", write(text, "mine.jsonl")).code == 0
+    assert podium("history", "verify", write(text, "mine.jsonl")).code == 0
 
 
 def test_a_recording_has_the_names_of_predicates_that_kube_scheduler_knows(
@@ -272,7 +272,7 @@ def test_a_recording_has_the_names_of_predicates_that_kube_scheduler_knows(
         "MaxAzureDiskVolumeCount",
         "HostName",
     ]
-    assert podium("verify", write(text, "mine.jsonl")).code == 0
+    assert podium("history", "verify", write(text, "mine.jsonl")).code == 0
 
 
 def test_a_recording_cannot_hold_other_ties(classic: Podium, write: Files) -> None:
@@ -368,10 +368,10 @@ def test_what_extenders_say_is_not_recorded(podium: Podium, write: Files) -> Non
 
 def test_without_a_policy_the_current_generation_decides(podium: Podium, write: Files) -> None:
     gated = pod("gated", schedulingGates=[{"name": "quota"}])
-    result = podium("schedule", write([*FIVE, pod("a"), gated]))
+    result = podium("schedule", write([*FIVE, pod("a"), gated]), "--exit-code")
 
     assert result.code == 1
-    assert result.lines[0] == "v1.36 default-scheduler: 5 nodes, 2 pods, 2 pending"
+    assert result.lines[0] == "v1.37 default-scheduler: 5 nodes, 2 pods, 2 pending"
     assert result.lines[3].split() == ["default/a", "n3"]
     assert result.lines[4].split(maxsplit=2)[:2] == ["default/gated", "<none>"]
     assert "quota" in result.lines[4]
@@ -383,5 +383,5 @@ def test_a_recording_of_the_current_generation_replays(podium: Podium, write: Fi
 
     text = recording_of(podium, cluster)
 
-    result = podium("verify", write(text, "mine.jsonl"))
-    assert (result.code, result.lines[0]) == (0, "recordings of v1.36, replayed")
+    result = podium("history", "verify", write(text, "mine.jsonl"))
+    assert (result.code, result.lines[0]) == (0, "recordings of v1.37, replayed")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Podium
-from sweeps.small_experiment import write_experiment
+from research.sweeps.small_experiment import write_experiment
 
 pytestmark = pytest.mark.slow
 

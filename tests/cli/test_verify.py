@@ -29,7 +29,7 @@ def test_a_folder_of_recordings_is_replayed_file_by_file(podium: Podium, tmp_pat
         packed.write(text(recorded("taints")))
     (tmp_path / "notes.txt").write_text("not a recording")
 
-    result = podium("verify", str(tmp_path))
+    result = podium("history", "verify", str(tmp_path))
 
     assert result.code == 0
     assert result.lines[0] == "recordings of v1.13, replayed"
@@ -48,7 +48,7 @@ def test_a_difference_is_shown_in_full(podium: Podium, write: Files) -> None:
     index = scenario["expected"]["steps"].index(step) + 1
     file = write(text(scenario), "changed.jsonl")
 
-    result = podium("verify", file)
+    result = podium("history", "verify", file)
 
     assert result.code == 1
     assert result.lines[3].split()[1:] == ["1", str(len(scenario["expected"]["steps"])), "1"]
@@ -66,9 +66,12 @@ def test_only_the_first_differences_are_shown(podium: Podium, write: Files) -> N
     count = len(scenario["expected"]["steps"])
     file = write(text(scenario), "changed.jsonl")
 
-    assert f"{count} differences, the first 10 in full" in podium("verify", file).out
-    assert f"{count} differences, the first 3 in full" in podium("verify", "-n", "3", file).out
-    report = podium("verify", file, "-n", "2", "-o", "json").json
+    assert f"{count} differences, the first 10 in full" in podium("history", "verify", file).out
+    assert (
+        f"{count} differences, the first 3 in full"
+        in podium("history", "verify", "--most", "3", file).out
+    )
+    report = podium("history", "verify", file, "--most", "2", "-o", "json").json
     assert (report["differences"], len(report["first"])) == (count, 2)
 
 
@@ -77,13 +80,13 @@ def test_json_and_yaml_say_the_same(podium: Podium, write: Files) -> None:
     scenario["expected"]["predicates"] = ["None"]
     file = write(text(scenario), "changed.jsonl")
 
-    result = podium("verify", file, "-o", "json")
+    result = podium("history", "verify", file, "-o", "json")
 
     assert result.code == 1
     assert result.json["kind"] == "ParityReport"
     assert result.json["first"][0]["field"] == "predicates"
     assert result.json["first"][0]["where"] == f"{file}:1"
-    assert yaml.safe_load(podium("verify", file, "-o", "yaml").out) == result.json
+    assert yaml.safe_load(podium("history", "verify", file, "-o", "yaml").out) == result.json
 
 
 def broken(**changes: Any) -> Any:
@@ -123,7 +126,7 @@ def test_an_unreadable_recording_exits_2_and_says_where(
 ) -> None:
     file = write(content, "bad.jsonl")
 
-    result = podium("verify", file)
+    result = podium("history", "verify", file)
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"podium: {file}:")
@@ -135,7 +138,7 @@ def test_a_recording_with_extenders_cannot_be_replayed(podium: Podium, write: Fi
     policy = {"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://x/"}]}
     scenario = broken(policy=policy)
 
-    result = podium("verify", write(text(scenario), "extended.jsonl"))
+    result = podium("history", "verify", write(text(scenario), "extended.jsonl"))
 
     assert result.code == 2
     assert "asks extenders, whose answers a recording does not hold" in result.err
@@ -148,7 +151,7 @@ def test_a_file_that_cannot_be_read(podium: Podium, write: Files, name: str) -> 
     elif name == "plain.jsonl.gz":
         name = write(text(recorded("ports")), name)
 
-    result = podium("verify", name)
+    result = podium("history", "verify", name)
 
     assert result.code == 2
     assert result.err.startswith(f"podium: {name}: ")
@@ -156,7 +159,53 @@ def test_a_file_that_cannot_be_read(podium: Podium, write: Files, name: str) -> 
 
 
 def test_a_folder_without_recordings(podium: Podium, tmp_path: Path) -> None:
-    result = podium("verify", str(tmp_path))
+    result = podium("history", "verify", str(tmp_path))
 
     assert result.code == 2
     assert result.err.endswith("recordings end in .jsonl or .jsonl.gz\n")
+
+
+@pytest.mark.parametrize("release", ["v1.34", "v1.35", "v1.36", "v1.37"])
+def test_a_recording_of_ones_own_tells_its_release(
+    podium: Podium, write: Files, release: str
+) -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
+    }
+    container = {"name": "c", "resources": {"requests": {"cpu": "4"}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "large", "uid": "large"},
+        "spec": {"containers": [container]},
+    }
+    cluster = write(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}), "c.json"
+    )
+    made = podium("schedule", cluster, "-o", "recording", "--profile", release).out
+
+    assert json.loads(made)["release"] == release
+    assert podium("history", "verify", write(made, "mine.jsonl")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [("v1.36-devices", "basic"), ("v1.36", "interpod_affinity"), ("v1.36", "volumes")],
+)
+def test_a_recording_of_ones_own_has_all_that_was_decided_by(
+    podium: Podium, write: Files, folder: str, file: str
+) -> None:
+    lines = (GOLDEN.parent / folder / f"{file}.jsonl").read_text().splitlines()
+    for number in range(5):
+        scenario = json.loads(lines[number])
+        items = [*scenario["objects"], *(each | {"kind": "Pod", "apiVersion": "v1"}
+                                         for each in scenario["pending"])]  # fmt: skip
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        flags = ("-o", "recording", "--profile", "v1.36", "--strict=false")
+        made = podium("schedule", write(text, f"c{number}.json"), *flags).out
+
+        checked = podium("history", "verify", write(made, f"mine{number}.jsonl"))
+        assert checked.code == 0, checked.out

@@ -15,7 +15,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from waiting import until
+
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "tools" / "control-plane"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler")
 #: Newer schedulers to try besides, like PATH.
 NEWER = "PODIUM_KUBE_SCHEDULERS"
+#: How a test begins to say what the programs of a control plane do not have.
+ABSENT = "not in this control plane:"
 ADMIN, PODIUM, SCHEDULER = "admin-token", "podium-token", "scheduler-token"
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -68,16 +71,16 @@ def assets() -> Path:
     return Path(made.stdout.splitlines()[-1])
 
 
-def until(what: str, found: Callable[[], _T], seconds: float = 60, pause: float = 0.05) -> _T:
-    """What is found, as soon as it is true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = found()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
-        time.sleep(pause)
+def further_assets() -> list[Path]:
+    """The folders of further programs to test with, besides `assets`.
+
+    Where KUBEBUILDER_ASSETS names a folder, those that `tools/control-plane` has made.
+    """
+    cached = _cached()
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if not given or cached is None or cached.resolve() == Path(given).resolve():
+        return []
+    return [cached]
 
 
 def free_port() -> int:
@@ -378,6 +381,26 @@ class ControlPlane:
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Create something."""
         return self.call("POST", path, body)
+
+    def serves(self, version: str) -> bool:
+        """Whether a group and version is served, such as `policy/v1`."""
+        return (
+            self._quietly(f"/apis/{version}" if "/" in version else f"/api/{version}") is not None
+        )
+
+    def scheduler_takes(self, version: str) -> bool:
+        """Whether there is a kube-scheduler that reads configurations of this version."""
+        program = self.programs / "kube-scheduler"
+        if not program.is_file():
+            return False
+        config = self.folder / f"config-{version}.yaml"
+        kind = "kind: KubeSchedulerConfiguration\n"
+        config.write_text(f"apiVersion: kubescheduler.config.k8s.io/{version}\n{kind}")
+        flags = [f"--config={config}", f"--write-config-to={config}.read"]
+        client = ["--master=http://127.0.0.1:9", f"--secure-port={free_port()}"]
+        command = [str(program), *flags, *client, f"--cert-dir={self.folder / 'probed'}"]
+        tried = subprocess.run(command, capture_output=True, timeout=30, check=False)
+        return tried.returncode == 0
 
     def _quietly(self, path: str) -> Any:
         try:

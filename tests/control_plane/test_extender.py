@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from control_plane.harness import NEWER, PODIUM, ControlPlane, until
+from control_plane.harness import NEWER, PODIUM, ControlPlane
+from waiting import until
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

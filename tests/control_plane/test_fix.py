@@ -18,11 +18,11 @@ import pytest
 import podium
 from control_plane.bulk import create_many, delete_all
 from control_plane.harness import ADMIN, PODS, ControlPlane, free_port
-from library.fitting.pending_pods import APPS, random_case
-from library.fitting.test_fix import weaker
-from podium.library.fitting.fix import apply_fix, fix
 from podium.objects.reading.collection import Objects
-from podium.render.planning.fixes import Fix
+from podium.what_if.fix.fix import apply_fix, fix
+from podium.what_if.fix.results import Fix
+from what_if.pending_pods import APPS, random_case
+from what_if.test_fix import weaker
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

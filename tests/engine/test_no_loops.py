@@ -67,6 +67,8 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_policy, from_provider
 
+pytestmark = pytest.mark.slow
+
 HOST = "kubernetes.io/hostname"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 PACKAGE = str(Path(podium.__file__).parent)
@@ -603,6 +605,7 @@ def growth(few: Counter[str], many: Counter[str]) -> tuple[float, list[tuple[str
 CASES = [(name, generation) for name, kind in KINDS.items() for generation in kind.profiles]
 
 
+@pytest.mark.unverified
 @pytest.mark.parametrize(("name", "generation"), CASES, ids=lambda part: part)
 def test_no_decision_walks_nodes_or_pods(name: str, generation: str) -> None:
     sizes = KINDS[name].sizes

@@ -13,15 +13,15 @@ from plain_victims import plain_v1_13
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.pipelines.filtering import positioned
-from podium.engine.preemption import v1_13
+from podium.engine.preemption import pod_priority
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
 from podium.engine.preemption.victim_search import find_candidates
-from podium.engine.rules.images.v1_13 import ImageLocalityPriority
-from podium.engine.rules.nodes.v1_13 import CheckNodeUnschedulable
-from podium.engine.rules.pod_affinity.v1_13 import MatchInterPodAffinity
-from podium.engine.rules.resources.v1_13 import GeneralPredicates, PodFitsResources
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.engine.rules.images import ImageLocalityPriority
+from podium.engine.rules.nodes.predicates import CheckNodeUnschedulable
+from podium.engine.rules.pod_affinity.predicates import MatchInterPodAffinity
+from podium.engine.rules.resources.predicates import GeneralPredicates, PodFitsResources
+from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import PodDisruptionBudget
@@ -235,7 +235,7 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     failed = FailedSearch(
         wanted, columns, positioned(wanted, rules.predicates), columns.nodes.order, min_batch_rows=1
     )
-    together = find_candidates(failed, v1_13.POLICY)
+    together = find_candidates(failed, pod_priority.POLICY)
     each = plain_v1_13(failed)
 
     assert batch_rows(
@@ -243,7 +243,7 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     ).all()
     assert list(together) == list(each)
     assert {name: together[name] for name in together} == each
-    assert choose(together, v1_13.CRITERIA) == choose(each, v1_13.CRITERIA)
+    assert choose(together, pod_priority.CRITERIA) == choose(each, pod_priority.CRITERIA)
 
 
 def important(wanted: Pod) -> Pod:

@@ -13,11 +13,12 @@ from aiohttp import web
 from podium.engine.framework.profile import Profile
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
-from podium.extender.api_server import ApiServer
-from podium.extender.cluster_state import ClusterState
+from podium.extender.api_server import ClusterFollower
+from podium.extender.cluster_state import ExtenderState
 from podium.kube.access import access_by_flags
+from waiting import eventually
 
-Steps = Callable[["Api", ApiServer, ClusterState], Awaitable[None]]
+Steps = Callable[["Api", ClusterFollower, ExtenderState], Awaitable[None]]
 
 
 class Api:
@@ -76,14 +77,14 @@ class Api:
 
     async def tell(self, kind: str, event: str, thing: Any, *, cut: int = 0) -> None:
         """An event, in two pieces if it is to be cut."""
-        await until(lambda: kind in self._streams)
+        await eventually(lambda: kind in self._streams)
         text = json.dumps({"type": event, "object": thing}).encode() + b"\n"
         for piece in (text[:cut], text[cut:]) if cut else (text,):
             self._streams[kind].put_nowait(piece)
 
     async def hang_up(self, kind: str) -> None:
         """The server ends the watch."""
-        await until(lambda: kind in self._streams)
+        await eventually(lambda: kind in self._streams)
         self._streams.pop(kind).put_nowait(None)
 
     def end(self) -> None:
@@ -91,12 +92,6 @@ class Api:
         self._ended = True
         for queue in self._all:
             queue.put_nowait(None)
-
-
-async def until(found: Callable[[], Any], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not found():  # noqa: ASYNC110 - what is waited for knows of no event
-            await asyncio.sleep(0.005)
 
 
 def thing(name: str, version: int, **parts: Any) -> Any:
@@ -114,9 +109,9 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
-        state = ClusterState(Profile("own", (), (), ContainerSums()))
+        state = ExtenderState(Profile("own", (), (), ContainerSums()))
         access = access_by_flags(f"http://127.0.0.1:{port}/", token="secret")  # noqa: S106
-        async with ApiServer(access, state, told.append, first_pause=0.01) as api_server:
+        async with ClusterFollower(access, state, told.append, first_pause=0.01) as api_server:
             try:
                 await steps(api, api_server, state)
             finally:
@@ -127,30 +122,30 @@ def follow(steps: Steps, api: Api | None = None) -> tuple[Api, list[str]]:
     return api, told
 
 
-def residents(state: ClusterState, node: str) -> list[str]:
+def residents(state: ExtenderState, node: str) -> list[str]:
     columns = state.columns
     return [pod.key for pod in columns.pods.residents[columns.nodes.row_of[node]]]
 
 
 def test_lists_come_in_pages_and_events_after_them() -> None:
-    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
-        await until(lambda: api_server.synced)
+    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
+        await eventually(lambda: api_server.synced)
         assert state.has_node("a")
         assert state.has_node("b")
         assert residents(state, "a") == ["d/p"]
 
         await api.tell("nodes", "ADDED", thing("c", 5), cut=20)
-        await until(lambda: state.has_node("c"))
+        await eventually(lambda: state.has_node("c"))
         await api.tell("nodes", "DELETED", thing("c", 6))
-        await until(lambda: not state.has_node("c"))
+        await eventually(lambda: not state.has_node("c"))
         await api.tell("pods", "ADDED", thing("q", 7, spec={"nodeName": "b"}))
-        await until(lambda: residents(state, "b") == ["d/q"])
+        await eventually(lambda: residents(state, "b") == ["d/q"])
         await api.tell(
             "pods", "MODIFIED", thing("q", 8, spec={"nodeName": "b"}, status={"phase": "Failed"})
         )
-        await until(lambda: residents(state, "b") == [])
+        await eventually(lambda: residents(state, "b") == [])
         await api.tell("pods", "DELETED", thing("p", 9, spec={"nodeName": "a"}))
-        await until(lambda: residents(state, "a") == [])
+        await eventually(lambda: residents(state, "a") == [])
 
     api = Api()
     api.lists = {
@@ -163,13 +158,13 @@ def test_lists_come_in_pages_and_events_after_them() -> None:
 
 
 def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
-    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
-        await until(lambda: api_server.synced)
+    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
+        await eventually(lambda: api_server.synced)
         await api.tell("nodes", "ADDED", thing("a", 7))
         await api.tell("nodes", "BOOKMARK", {"metadata": {"resourceVersion": "9"}})
-        await until(lambda: state.has_node("a"))
+        await eventually(lambda: state.has_node("a"))
         await api.hang_up("nodes")
-        await until(lambda: "nodes@9" in api.watched)
+        await eventually(lambda: "nodes@9" in api.watched)
 
     api, _ = follow(steps)
     assert api.listed == 2  # nodes and pods, once each
@@ -177,25 +172,25 @@ def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
 
 @pytest.mark.parametrize("code", [410, 500])
 def test_an_error_in_a_watch(code: int) -> None:
-    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
-        await until(lambda: api_server.synced)
+    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
+        await eventually(lambda: api_server.synced)
         await api.tell("nodes", "ADDED", thing("old", 2))
-        await until(lambda: state.has_node("old"))
+        await eventually(lambda: state.has_node("old"))
         api.lists["nodes"], api.version = [thing("new", 20)], 20
         await api.tell("nodes", "ERROR", {"code": code, "message": "too old"})
         if code == 410:
-            await until(lambda: state.has_node("new"))
+            await eventually(lambda: state.has_node("new"))
             assert not state.has_node("old")
-        await until(lambda: f"nodes@{20 if code == 410 else 2}" in api.watched)
+        await eventually(lambda: f"nodes@{20 if code == 410 else 2}" in api.watched)
 
     _, told = follow(steps)
     assert bool(told) == (code != 410)
 
 
 def test_an_api_server_that_refuses_is_asked_again() -> None:
-    async def steps(_: Api, api_server: ApiServer, __: ClusterState) -> None:
+    async def steps(_: Api, api_server: ClusterFollower, __: ExtenderState) -> None:
         assert not api_server.synced
-        await until(lambda: api_server.synced)
+        await eventually(lambda: api_server.synced)
 
     api = Api()
     api.refusals = 3
@@ -208,15 +203,15 @@ def test_an_api_server_that_refuses_is_asked_again() -> None:
 
 
 def test_what_was_bound_counts_at_once() -> None:
-    async def steps(api: Api, api_server: ApiServer, state: ClusterState) -> None:
-        await until(lambda: api_server.synced)
+    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
+        await eventually(lambda: api_server.synced)
         assert await api_server.bind("d", "p", "u-p", "a") == ""
         assert residents(state, "a") == ["d/p"]
         # The old news that it has no node comes late and changes nothing.
         await api.tell("pods", "MODIFIED", thing("p", 3, spec={}))
         await api.tell("pods", "MODIFIED", thing("p", 4, spec={"nodeName": "a"}))
         await api.tell("nodes", "ADDED", thing("b", 5))
-        await until(lambda: state.has_node("b"))
+        await eventually(lambda: state.has_node("b"))
         assert residents(state, "a") == ["d/p"]
 
         api.binding = (409, {"message": "pod p is already assigned"})

@@ -14,6 +14,8 @@ import pytest
 
 from podium.cli.main import run
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CLUSTER = str(ROOT / "examples" / "cluster")
 RULES = """

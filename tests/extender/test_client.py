@@ -14,21 +14,26 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from aiohttp import web
 
 from builders import node, pod
 from builders import simulation as simulated
 from extender.scripted import SILENCE, Scripted, certificate
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.extenders import AskFilter, Extender, ExtenderProtocol
+from podium.engine.framework.extenders import AskFilter, Extender
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption.v1_13 import PodPriorityPreemption
-from podium.engine.preemption.v1_36 import DefaultPreemption
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.preemption.plugin import DefaultPreemption
+from podium.engine.preemption.pod_priority import PodPriorityPreemption
+from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
+from podium.extender import client
 from podium.extender.client import ExtenderClient, binder_of, blocking_client
 from podium.extender.tls import context_of
 from podium.extender.wire import go_format
+from podium.generations.known import GENERATIONS
+from podium.generations.v1_13 import V1_13
+from podium.generations.v1_36 import V1_36
 from podium.library.simulating import SimulatedObjects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -47,7 +52,7 @@ def decide(
     *extenders: Extender,
     ground: list[Object] | None = None,
     wanted: Pod | None = None,
-    generation: ExtenderProtocol = "v1.13",
+    generation: str = "v1.13",
 ) -> Decision:
     current = generation == "v1.36"
     preemption = DefaultPreemption() if current else PodPriorityPreemption()
@@ -63,15 +68,19 @@ def decide(
 
 def filters(at: Scripted | str, **options: Any) -> Extender:
     url = at if isinstance(at, str) else at.url
-    return Extender(f"{url}//", filter_verb="filter", **options)
+    return Extender(f"{url}//", filter_verb="filter", **{"protocol": V1_13.extenders, **options})
 
 
 def scores(at: Scripted, **options: Any) -> Extender:
-    return Extender(at.url, prioritize_verb="prioritize", **{"weight": 1, **options})
+    return Extender(
+        at.url,
+        prioritize_verb="prioritize",
+        **{"weight": 1, "protocol": V1_13.extenders, **options},
+    )
 
 
 def evicts(at: Scripted, **options: Any) -> Extender:
-    return Extender(at.url, preempt_verb="preempt", **options)
+    return Extender(at.url, preempt_verb="preempt", **{"protocol": V1_13.extenders, **options})
 
 
 def names(listed: Any) -> list[str]:
@@ -120,7 +129,13 @@ def test_an_ignored_extender_is_told_of_once_until_it_answers() -> None:
     async def run() -> None:
         ground = simulated(*ABC, profile=Profile("test", (), (), ContainerSums()))
         asked = AskFilter(
-            Extender("http://x", filter_verb="filter", ignorable=True, node_cache_capable=True),
+            Extender(
+                "http://x",
+                filter_verb="filter",
+                ignorable=True,
+                node_cache_capable=True,
+                protocol=V1_13.extenders,
+            ),
             ground.cache.columns.pods.incoming(pod("p")),
             ("a", "b", "c"),
         )
@@ -175,7 +190,7 @@ def test_binding(reply: Any, error: str) -> None:
             return await client.bind(extender, pod("p", namespace="ns", uid="u1"), "n1")
 
     with Scripted(bind=reply) as scripted:
-        said = asyncio.run(bind(Extender(scripted.url, bind_verb="bind")))
+        said = asyncio.run(bind(Extender(scripted.url, bind_verb="bind", protocol=V1_13.extenders)))
 
     assert scripted.asked == [
         ("bind", {"PodName": "p", "PodNamespace": "ns", "PodUID": "u1", "Node": "n1"})
@@ -320,15 +335,15 @@ def test_scores_are_asked_for_at_the_same_time() -> None:
 # Victims ------------------------------------------------------------------------------------------
 
 
-def victims(reply: Any, *, generation: ExtenderProtocol = "v1.13", **options: Any) -> Decision:
+def victims(reply: Any, *, generation: str = "v1.13", **options: Any) -> Decision:
     with Scripted(preempt=reply) as extender:
-        extenders = evicts(extender, protocol=generation, **options)
+        extenders = evicts(extender, protocol=GENERATIONS[generation].extenders, **options)
         wanted = pod("new", priority=9, requests=CPU)
         return decide(extenders, ground=FULL, wanted=wanted, generation=generation)
 
 
 @pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
-def test_an_extender_may_leave_no_candidate(generation: ExtenderProtocol) -> None:
+def test_an_extender_may_leave_no_candidate(generation: str) -> None:
     decision = victims({}, generation=generation)
 
     assert decision.preemption is not None
@@ -339,7 +354,7 @@ def test_an_extender_may_leave_no_candidate(generation: ExtenderProtocol) -> Non
 
 @pytest.mark.parametrize("generation", ["v1.13", "v1.36"])
 @pytest.mark.parametrize("ignorable", [False, True])
-def test_victims_that_are_not_there(generation: ExtenderProtocol, ignorable: bool) -> None:
+def test_victims_that_are_not_there(generation: str, ignorable: bool) -> None:
     reply = {"nodeNameToMetaVictims": {"a": {"pods": [{"uid": "nobody"}]}}}
     decision = victims(reply, generation=generation, ignorable=ignorable)
 
@@ -390,7 +405,7 @@ def test_today_nodes_may_be_failed_for_good() -> None:
         "FailedAndUnresolvableNodes": {"b": "broken"},
     }
     with Scripted(filter=reply) as extender:
-        asked = filters(extender, node_cache_capable=True, protocol="v1.36")
+        asked = filters(extender, node_cache_capable=True, protocol=V1_36.extenders)
         decision = decide(asked, wanted=pod("new", priority=5), generation="v1.36")
 
     assert decision.failed() == {"a": ["busy"], "b": ["broken"]}
@@ -400,15 +415,18 @@ def test_today_nodes_may_be_failed_for_good() -> None:
 
 def test_today_errors_are_taken_as_they_are() -> None:
     with Scripted(filter={"Error": "100% bad"}) as extender:
-        assert decide(filters(extender, protocol="v1.36"), generation="v1.36").error == "100% bad"
+        assert (
+            decide(filters(extender, protocol=V1_36.extenders), generation="v1.36").error
+            == "100% bad"
+        )
     with Scripted(filter=(500, b"")) as extender:
-        error = decide(filters(extender, protocol="v1.36"), generation="v1.36").error
+        error = decide(filters(extender, protocol=V1_36.extenders), generation="v1.36").error
         assert error == f"failed filter with extender at URL {extender.url}/filter, code 500"
 
 
 def test_today_scores_count_ten_times() -> None:
     with Scripted(prioritize=[{"Host": "a", "Score": 7}]) as extender:
-        decision = decide(scores(extender, weight=2, protocol="v1.36"), generation="v1.36")
+        decision = decide(scores(extender, weight=2, protocol=V1_36.extenders), generation="v1.36")
 
     assert decision.totals is not None
     assert decision.totals.tolist() == [140, 0, 0]
@@ -515,3 +533,32 @@ def test_an_extender_serves_only_clients_of_its_authority(certificates: Path) ->
                 urlopen(f"{found['url']}/healthz", timeout=10, context=stranger)
         finally:
             running.terminate()
+
+
+def test_a_redirect_is_not_followed() -> None:
+    """What is asked is meant for this server alone."""
+    with Scripted(filter={}) as other:
+
+        def elsewhere(_: Any) -> Any:
+            raise web.HTTPTemporaryRedirect(f"{other.url}/filter")
+
+        with Scripted(filter=elsewhere) as server:
+            decision = decide(filters(server))
+
+    assert "code 307" in decision.error
+    assert other.asked == []
+
+
+def test_an_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 100)
+    with Scripted(filter={"Error": "x" * 1000}) as server:
+        decision = decide(filters(server))
+
+    assert decision.error.endswith("the answer is larger than 100 bytes")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "waited"), [(-5.0, 600.0), (0.0, 600.0), (9e9, 600.0), (7.0, 7.0)]
+)
+def test_an_extender_is_not_waited_for_for_ever(seconds: float, waited: float) -> None:
+    assert client._seconds(Extender("http://it", timeout_seconds=seconds)) == waited

@@ -7,18 +7,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from builders import node, objects, pod
 from podium.engine.framework.profile import Profile, Weighted
-from podium.engine.rules.resources.v1_13 import GeneralPredicates, LeastRequestedPriority
+from podium.engine.rules.resources.predicates import GeneralPredicates, LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
-from podium.extender.cluster_state import ClusterState
-from podium.extender.security import LOOPBACK
-from podium.extender.server import ExtenderApp
+from podium.extender.cluster_state import FORGET_SECONDS, ExtenderState
+from podium.extender.server import MOST_AT_ONCE, ExtenderApp
 from podium.extender.verbs import ExtenderVerbs
+from podium.kube.http_rules import LOOPBACK
 from podium.objects.kinds.meta import Object
-from podium.profiles.user_rules.loading import Rules, rules_in, with_rules
+from podium.profiles.user_rules.loading import LoadedRules, rules_in, with_rules
 from podium.rules import predicate, priority
 
 
@@ -38,7 +39,7 @@ def rank(pod: Any, node: Any) -> int:
 
 
 SPECS = [spec for rule in (same_team, quiet, rank) for spec in rules_in(rule)]
-RULES = Rules(
+RULES = LoadedRules(
     {spec.name: spec for spec in SPECS if spec.kind == "predicate"},
     {spec.name: spec for spec in SPECS if spec.kind == "priority"},
 )
@@ -57,10 +58,10 @@ class Server:
     """The application, called without a network."""
 
     def __init__(
-        self, profile: Profile = NOTHING, *known: Object, rules: Rules = RULES, **access: Any
+        self, profile: Profile = NOTHING, *known: Object, rules: LoadedRules = RULES, **access: Any
     ) -> None:
         whole = with_rules(profile, rules)
-        self.state = ClusterState(whole)
+        self.state = ExtenderState(whole)
         self.state.load(objects(*known))
         self.told: list[str] = []
         self._app = ExtenderApp(
@@ -178,7 +179,7 @@ def test_built_in_rules_are_served_too() -> None:
         "own", (GeneralPredicates(),), (Weighted(LeastRequestedPriority(), 2),), ContainerSums()
     )
     known = [node("a", cpu="1"), node("b", cpu="4"), pod("x", node="b", requests={"cpu": "2"})]
-    server = Server(profile, *known, rules=Rules())
+    server = Server(profile, *known, rules=LoadedRules())
     container = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
     wanted = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
 
@@ -332,3 +333,59 @@ def test_examples_in_the_help_are_a_policy() -> None:
     [made] = from_policy(policy, Options()).extenders
     assert (made.filter_verb, made.bind_verb, made.node_cache_capable) == ("filter", "bind", True)
     assert Path(made.url_prefix).name == "127.0.0.1:8888"
+
+
+def test_nodes_that_no_request_has_any_more_are_forgotten() -> None:
+    now = [0.0]
+    state = ExtenderState(NOTHING, clock=lambda: now[0])
+    state.load(objects(node("from-a-file")))
+
+    def ask(*names: str) -> None:
+        nodes = {name: json.dumps({"metadata": {"name": name}}).encode() for name in names}
+        state.put_encoded_nodes({name: msgspec.Raw(text) for name, text in nodes.items()})
+
+    ask("gone", "stays", "from-a-file")
+    for _ in range(20):
+        now[0] += FORGET_SECONDS / 10
+        ask("stays")
+
+    assert state.has_node("stays")
+    assert state.has_node("from-a-file")
+    assert not state.has_node("gone")
+    assert state._encoded.keys() <= {"stays", "from-a-file"}
+
+
+def test_few_requests_are_read_at_a_time() -> None:
+    server = Server()
+    reading = most = 0
+    going_on = asyncio.Event()
+
+    async def ask() -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            nonlocal reading, most
+            reading += 1
+            most = max(most, reading)
+            await going_on.wait()
+            reading -= 1
+            return {"type": "http.request", "body": b"{}", "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
+        scope = {"type": "http", "method": "POST", "path": "/filter", "headers": headers,
+                 "query_string": b"", "root_path": ""}  # fmt: skip
+        await server._app(scope, receive, send)
+        return int(sent[0]["status"])
+
+    async def run() -> list[int]:
+        asking = [asyncio.ensure_future(ask()) for _ in range(50)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        going_on.set()
+        return await asyncio.gather(*asking)
+
+    assert len(asyncio.run(run())) == 50
+    assert most == MOST_AT_ONCE

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,16 +14,11 @@ from typing import Any
 
 import pytest
 
+from waiting import until
+
 ROOT = Path(__file__).parents[2]
 #: Generous, since other tests may use all cores.
 SECONDS = 60.0
-
-
-def until(holds: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, f"not within {seconds:g} s: {what}"
-        time.sleep(0.05)
 
 
 class Program:
@@ -63,9 +57,16 @@ class Lab(Program):
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.kubeconfig = folder / "kubeconfig"
-        given = ("--listen", "127.0.0.1:0", "-o", "json", "--kubeconfig", str(self.kubeconfig))
+        given = (
+            "--listen",
+            "127.0.0.1:0",
+            "-o",
+            "json",
+            "--write-kubeconfig",
+            str(self.kubeconfig),
+        )
         super().__init__(folder, "lab", *given, *arguments)
-        until(lambda: self.out.endswith("}\n") or self.process.poll() is not None, "a lab")
+        until("a lab", lambda: self.out.endswith("}\n") or self.process.poll() is not None)
         self.status: dict[str, Any] = json.loads(self.out)
 
     def request(self, path: str, body: object = None, method: str = "GET") -> bytes:

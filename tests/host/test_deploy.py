@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 import yaml
 
-from control_plane.harness import ROOT, ControlPlane, Program, free_port, until
+from control_plane.harness import ABSENT, ROOT, ControlPlane, Program, free_port
 from podium.profiles.config.build import from_config, load_config
 from podium.profiles.policy.build import Options
+from waiting import until
 
 DEPLOY = ROOT / "deploy"
 PLURALS = {
@@ -37,7 +38,7 @@ PLURALS = {
     "Role": "roles",
     "RoleBinding": "rolebindings",
 }
-#: Not served by the API server of the tests; the older version has the same fields.
+#: What older API servers do not serve; the older version has the same fields.
 OLDER = {"policy/v1": "policy/v1beta1"}
 Manifest = dict[str, Any]
 
@@ -52,7 +53,7 @@ EVERYTHING = [
     pytest.param(each, id=f"{folder}/{each['kind']}")
     for folder in (".", "shadow", "monitoring")
     for each in manifests(DEPLOY / folder)
-    if each["kind"] != "ServiceMonitor"  # of the Prometheus operator
+    if each["kind"] not in {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator
 ]
 
 
@@ -75,9 +76,16 @@ def test_only_the_monitoring_namespace_reaches_the_pods(folder: str) -> None:
     assert {each["port"] for each in rule["ports"]} == ports
 
 
-def path_of(manifest: Manifest) -> str:
+def version_of(control_plane: ControlPlane, manifest: Manifest) -> str:
+    """The version of a manifest, or an older one with the same fields where that is not served."""
     given = str(manifest["apiVersion"])
-    version = OLDER.get(given, given)
+    if given not in OLDER or control_plane.serves(given):
+        return given
+    return OLDER[given]
+
+
+def path_of(control_plane: ControlPlane, manifest: Manifest) -> str:
+    version = version_of(control_plane, manifest)
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     space = manifest["metadata"].get("namespace")
     where = f"/namespaces/{space}" if space else ""
@@ -85,14 +93,16 @@ def path_of(manifest: Manifest) -> str:
 
 
 def created(control_plane: ControlPlane, manifest: Manifest, query: str = "") -> Manifest:
-    sent = {**manifest, "apiVersion": OLDER.get(manifest["apiVersion"], manifest["apiVersion"])}
-    answer: Manifest = control_plane.post(f"{path_of(manifest)}{query}", sent)
+    sent = {**manifest, "apiVersion": version_of(control_plane, manifest)}
+    answer: Manifest = control_plane.post(f"{path_of(control_plane, manifest)}{query}", sent)
     return answer
 
 
 def removed(control_plane: ControlPlane, manifest: Manifest) -> None:
     try:
-        control_plane.call("DELETE", f"{path_of(manifest)}/{manifest['metadata']['name']}")
+        control_plane.call(
+            "DELETE", f"{path_of(control_plane, manifest)}/{manifest['metadata']['name']}"
+        )
     except urllib.error.HTTPError as error:
         if error.code != 404:
             raise
@@ -249,12 +259,12 @@ def applied(control_plane: ControlPlane, folder: str) -> Iterator[None]:
             removed(control_plane, each)
 
 
-def kubeconfig_of(control_plane: ControlPlane, account: Manifest) -> Path:
+def kubeconfig_of(control_plane: ControlPlane, account: Manifest, url: str = "") -> Path:
     """A kubeconfig with a token of the service account."""
     about = account["metadata"]
     path = f"/api/v1/namespaces/{about['namespace']}/serviceaccounts/{about['name']}/token"
     token: str = control_plane.post(path, {"spec": {}})["status"]["token"]
-    document = yaml.safe_load(control_plane.kubeconfig("admin-token").read_text())
+    document = yaml.safe_load(control_plane.kubeconfig("admin-token", url=url).read_text())
     document["users"] = [{"name": "user", "user": {"token": token}}]
     file = control_plane.folder / f"{about['name']}.account.kubeconfig"
     file.write_text(json.dumps(document))
@@ -262,8 +272,13 @@ def kubeconfig_of(control_plane: ControlPlane, account: Manifest) -> Path:
 
 
 @contextmanager
-def running(control_plane: ControlPlane, folder: str, *flags: str) -> Iterator[tuple[str, Program]]:
-    """`podium run` as the Deployment would start it, but for addresses; where it answers."""
+def running(
+    control_plane: ControlPlane, folder: str, *flags: str, url: str = ""
+) -> Iterator[tuple[str, Program]]:
+    """`podium run` as the Deployment would start it, but for addresses; where it answers.
+
+    It asks the API server, or what is at *url*.
+    """
     port = free_port()
     [container] = one("Deployment", folder)["spec"]["template"]["spec"]["containers"]
     config = control_plane.folder / "config.yaml"
@@ -275,7 +290,7 @@ def running(control_plane: ControlPlane, folder: str, *flags: str) -> Iterator[t
         "--secure-port": f"--secure-port={free_port()}",
     }
     arguments = [replaced.get(each.partition("=")[0], each) for each in container["args"]]
-    kubeconfig = kubeconfig_of(control_plane, one("ServiceAccount", folder))
+    kubeconfig = kubeconfig_of(control_plane, one("ServiceAccount", folder), url)
     command = [sys.executable, "-m", "podium", *arguments, f"--kubeconfig={kubeconfig}", *flags]
     with control_plane.program(f"podium-{port}", *command) as program:
         yield f"http://127.0.0.1:{port}", program
@@ -345,7 +360,7 @@ def test_a_right_that_is_lacking_is_named(nodes: ControlPlane, resource: str, sa
         for role in (apart(one("ClusterRole")), one("Role")):
             for rule in role["rules"]:
                 rule["resources"] = [r for r in rule["resources"] if r != resource] or ["none"]
-            nodes.call("PUT", f"{path_of(role)}/{role['metadata']['name']}", role)
+            nodes.call("PUT", f"{path_of(nodes, role)}/{role['metadata']['name']}", role)
         with running(nodes, ".") as (_, program):
             nodes.add_pod("p", "podium", cpu="64" if resource == "pods/status" else "1")
 
@@ -431,7 +446,7 @@ def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
             {"metadata": {"name": "seen"}, "target": {"kind": "Node", "name": theirs}},
         )
         await_compared(url, 1)
-        found = json.loads(answers(f"{url}/shadow"))
+        found = json.loads(answers(f"{url}/shadow?v"))
 
         assert (found["asGood"], found["differences"][0]["theirs"]) == (1, theirs)
         assert nodes.events_of("seen") == []
@@ -467,6 +482,8 @@ def by_free_room(folder: Path, version: str, plugin: str, more: str = "") -> Pat
 def test_a_shadow_agrees_with_the_real_kube_scheduler_beside_it(nodes: ControlPlane) -> None:
     for name, cpu in (("n3", "8"), ("n4", "16"), ("n5", "32")):
         nodes.add_node(name, {}, cpu)
+    if not nodes.scheduler_takes("v1beta1"):
+        pytest.skip(f"{ABSENT} a kube-scheduler with configurations of v1beta1")
     admin = nodes.kubeconfig("admin-token")
     client = f"clientConnection: {{kubeconfig: {admin}}}\nleaderElection: {{leaderElect: false}}\n"
     theirs = by_free_room(nodes.folder, "v1beta1", "NodeResourcesLeastAllocated", client)
@@ -487,7 +504,7 @@ def test_a_shadow_agrees_with_the_real_kube_scheduler_beside_it(nodes: ControlPl
         for number in range(12):
             nodes.add_pod(f"w{number}", "default-scheduler", cpu="700m")
             await_compared(url, number + 1)
-        found = json.loads(answers(f"{url}/shadow"))
+        found = json.loads(answers(f"{url}/shadow?v"))
 
     assert found["undecided"] == 0
     assert found["agreement"] == 1.0, found

@@ -7,15 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from host.test_scheduler_host import PODS, World, node, options, pod, until
-from podium.daemon.hindsight.seeking import Derived, derive_all
-from podium.daemon.logs import Log
-from podium.history.reading import History, ObjectChange
-from podium.history.writing import Limits
+import pytest
+
+from host.test_scheduler_host import PODS, World, node, options, pod
 from podium.host.history_rules import record_options, recorded_rules
 from podium.host.record_run import record_cluster
 from podium.library.profile_source import ProfileSource
-from podium.simulation.in_process_api import InProcessApi
+from podium.past.format.reading import History, ObjectChange
+from podium.past.format.writing import Limits
+from podium.past.replay.seeking import Derived, derive_all
+from podium.scheduler.telemetry.logs import Log
+from podium.virtual_cluster.in_process_api import InProcessApi
+from small_disk import fill, small_disk
+from waiting import eventually
 
 SOURCE = ProfileSource()
 LIMITS = Limits(segment_records=20)
@@ -43,9 +47,9 @@ def test_a_scheduler_is_recorded_and_its_decisions_follow_again(tmp_path: Path) 
         await world.api.create("/api/v1/nodes", node("n2"))
         for number in range(7):
             await world.api.create(PODS, pod(f"p{number}"))
-            await until(lambda number=number: world.is_bound(f"p{number}"))  # type: ignore[misc]
+            await eventually(lambda number=number: world.is_bound(f"p{number}"))  # type: ignore[misc]
         await world.api.create(PODS, pod("big", cpu="9"))
-        await until(lambda: bool(world.pods()["big"]["status"].get("conditions")))
+        await eventually(lambda: bool(world.pods()["big"]["status"].get("conditions")))
 
     code = asyncio.run(world.play(script))
     found = replayed(tmp_path)
@@ -66,9 +70,9 @@ def test_a_decision_without_its_matrix_is_told_whole_from_the_history(tmp_path: 
         await world.api.create("/api/v1/nodes", node("n2"))
         await world.api.create("/api/v1/nodes", node("n3"))
         await world.api.create(PODS, pod("large", cpu="4"))
-        await until(lambda: world.is_bound("large"))
+        await eventually(lambda: world.is_bound("large"))
         await world.api.create(PODS, pod("a"))
-        await until(lambda: world.is_bound("a"))
+        await eventually(lambda: world.is_bound("a"))
         past = world.run.host.past
         assert past is not None
         told.append(await past.decision("default/a", attempt=1))
@@ -95,7 +99,7 @@ def test_other_profiles_begin_another_segment(tmp_path: Path) -> None:
 
     async def script(world: World) -> None:
         await world.api.create(PODS, pod("a"))
-        await until(lambda: world.is_bound("a"))
+        await eventually(lambda: world.is_bound("a"))
         world.run.host.record_profiles("Policy", policy)
 
     asyncio.run(world.play(script))
@@ -121,7 +125,7 @@ def test_a_cluster_is_recorded_by_list_and_watch(tmp_path: Path) -> None:
         )
         await asyncio.wait_for(listed.wait(), 30)
         await api.create(PODS, pod("after"))
-        await until(lambda: any(each.key == "default/after" for each in changes(folder)))
+        await eventually(lambda: any(each.key == "default/after" for each in changes(folder)))
         stopping.set()
         done = await recording
         assert done.objects["Pod"] == 2
@@ -130,6 +134,39 @@ def test_a_cluster_is_recorded_by_list_and_watch(tmp_path: Path) -> None:
     keys = [each.key for each in changes(folder) if each.kind == "Pod"]
 
     assert keys == ["default/before", "default/after"]
+
+
+def test_a_cluster_is_recorded_on_after_the_disk_was_full(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with small_disk(tmp_path) as disk:
+        folder = disk / "h"
+
+        async def run() -> None:
+            api = InProcessApi()
+            stopping, listed = asyncio.Event(), asyncio.Event()
+            recording = asyncio.ensure_future(
+                record_cluster(
+                    api, recorded(folder), Log(), stopping, ready=lambda _counts: listed.set()
+                )
+            )
+            await asyncio.wait_for(listed.wait(), 30)
+            filler = fill(disk)
+            for number in range(200):
+                await api.create(PODS, pod(f"p{number}"))
+            await eventually(lambda: "nothing is recorded" in caplog.text)
+            assert not recording.done(), "it goes on"
+            filler.unlink()
+            await eventually(lambda: len(History(folder).segments) > 1)
+            await api.create(PODS, pod("after"))
+            await eventually(lambda: any(each.key == "default/after" for each in changes(folder)))
+            stopping.set()
+            assert (await recording).objects["Pod"] == 201
+
+        asyncio.run(run())
+        known = {each.key for each in changes(folder) if each.kind == "Pod"}
+
+    assert len(known) == 201
 
 
 def changes(folder: Path) -> list[ObjectChange]:

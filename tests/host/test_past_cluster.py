@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from host.test_history import recorded
-from host.test_scheduler_host import PODS, World, node, options, pod, until
-from podium.daemon.page_data.activity import Activity
-from podium.daemon.page_data.cluster_map import ClusterMap, cluster_at
-from podium.daemon.page_data.page_data import PageData
+from host.test_scheduler_host import PODS, World, node, options, pod
 from podium.errors import ConfigError, InputError
+from podium.serving.page_data.activity import ActivityObserver
+from podium.serving.page_data.cluster_map import ClusterMap, cluster_at
+from podium.serving.page_data.page_data import PageData
+from waiting import eventually
 
 Data = dict[str, Any]
 
@@ -27,7 +28,7 @@ def recording(folder: Path) -> World:
 def page_data(world: World) -> PageData:
     host = world.run.host
     assert host.scheduler is not None
-    found = PageData(host.scheduler, Activity(), log=host.decisions)
+    found = PageData(host.scheduler, ActivityObserver(), log=host.decisions)
     found.past, found.past_cluster = host.past, host.past_cluster
     return found
 
@@ -50,11 +51,11 @@ async def settled(world: World) -> float:
         known = {each.metadata.name: each.spec.node_name or None for each in state.pods()}
         return known == {name: each["spec"].get("nodeName") for name, each in world.pods().items()}
 
-    await until(seen)
+    await eventually(seen)
     assert host.history is not None
     host.history.flush()
     now = world.time.steady()
-    await until(lambda: world.time.steady() > now)
+    await eventually(lambda: world.time.steady() > now)
     return now
 
 
@@ -65,18 +66,18 @@ def test_the_map_of_a_moment_is_what_was_shown_then(tmp_path: Path) -> None:
     pending: list[int] = []
 
     async def script(world: World) -> None:
-        await until(lambda: world.run.host.scheduler is not None)
+        await eventually(lambda: world.run.host.scheduler is not None)
         scheduler = world.run.host.scheduler
         assert scheduler is not None
         await scheduler.synced.wait()
         for number in range(8):
             await world.api.create("/api/v1/nodes", node(f"more-{number}"))
             await world.api.create(PODS, pod(f"p{number}", cpu="3"))
-            await until(lambda number=number: world.is_bound(f"p{number}"))  # type: ignore[misc]
+            await eventually(lambda number=number: world.is_bound(f"p{number}"))  # type: ignore[misc]
             if number == 4:
                 await world.api.create(PODS, pod("big", cpu="9"))
                 until_told = lambda: bool(world.pods()["big"]["status"].get("conditions"))  # noqa: E731
-                await until(until_told)
+                await eventually(until_told)
             at = await settled(world)
             live.append((at, shape(ClusterMap().since(scheduler.cache.columns))))
         data = page_data(world)
@@ -105,10 +106,10 @@ def test_the_chart_counts_and_the_timeline_names_what_happened(tmp_path: Path) -
         labelled = pod("a")
         labelled["metadata"]["labels"] = {"app": "web"}
         await world.api.create(PODS, labelled)
-        await until(lambda: world.is_bound("a"))
+        await eventually(lambda: world.is_bound("a"))
         before = await settled(world)
         await world.api.create(PODS, pod("big", cpu="9"))
-        await until(lambda: bool(world.pods()["big"]["status"].get("conditions")))
+        await eventually(lambda: bool(world.pods()["big"]["status"].get("conditions")))
         after = await settled(world)
         data = page_data(world)
         chart = await data.past_chart()
@@ -145,7 +146,7 @@ def test_without_a_record_the_pages_say_so(tmp_path: Path) -> None:
     world = World(options())
 
     async def script(world: World) -> None:
-        await until(lambda: world.run.host.scheduler is not None)
+        await eventually(lambda: world.run.host.scheduler is not None)
         data = page_data(world)
         assert await data.past_chart() == {"recorded": False}
         with pytest.raises(ConfigError, match="--record"):

@@ -12,7 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from control_plane.harness import free_port
-from host.conftest import Lab, Program, until
+from host.conftest import Lab, Program
+from waiting import until
 
 BROKEN_EXTENDER = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -98,7 +99,7 @@ def test_lab_and_run_have_the_same_metrics(programs: Programs) -> None:
     program = programs(Program, "run", *flags)
     for each in (lab, other):
         each.create_pods("a", "b", "c")
-        until(each.all_bound, "all pods are bound")
+        until("all pods are bound", each.all_bound)
 
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         of_run = families(answer.read())
@@ -127,7 +128,7 @@ def test_profiles_applied_from_a_page_keep_the_timings_of_their_rules(programs: 
 
     lab.request("/podium/v1/profile", {"weights": weights}, "PUT")
     lab.create_pods(*(f"p{number}" for number in range(30)))
-    until(lab.all_bound, "all pods are bound")
+    until("all pods are bound", lab.all_bound)
 
     applied = json.loads(lab.request("/podium/v1/profile"))
     assert {each["weight"] for each in applied["profiles"][0]["priorities"]} == {7}

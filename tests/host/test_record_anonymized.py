@@ -1,4 +1,4 @@
-"""`podium record --anonymize` beside a real API server."""
+"""`podium history record --anonymize` beside a real API server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from control_plane.harness import ADMIN, ControlPlane
-from podium.history.frames import SegmentReader
-from podium.history.reading import History, ObjectChange
+from podium.past.format.frames import SegmentReader
+from podium.past.format.reading import History, ObjectChange
 
 
 def test_a_cluster_is_recorded_under_other_names(
@@ -26,6 +26,7 @@ def test_a_cluster_is_recorded_under_other_names(
         sys.executable,
         "-m",
         "podium",
+        "history",
         "record",
         str(folder),
         "--kubeconfig",

@@ -110,7 +110,7 @@ def test_the_folders_it_names_can_be_applied(machine: dict[str, str]) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["snapshot", "run", "why", "schedule"])
+@pytest.mark.parametrize("name", ["snapshot", "run", "explain", "schedule"])
 def test_every_flag_that_it_names_exists(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     used = {
         flag
@@ -124,8 +124,8 @@ def test_every_flag_that_it_names_exists(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_every_metric_that_it_names_is_served() -> None:
-    from podium.daemon.metrics import Metrics  # noqa: PLC0415
-    from podium.daemon.shadow import Shadow  # noqa: PLC0415
+    from podium.past.judge.shadow import Shadow  # noqa: PLC0415
+    from podium.scheduler.telemetry.metrics import Metrics  # noqa: PLC0415
 
     metrics, shadow = Metrics(), Shadow()
     metrics.more.append(shadow.families)

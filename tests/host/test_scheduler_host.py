@@ -13,19 +13,20 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.daemon.clock import Clocks
-from podium.daemon.logs import Log
-from podium.daemon.options import SchedulerOptions
 from podium.errors import ConfigError
 from podium.host import cluster_program
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
 from podium.host.scheduler_host import HostOptions
 from podium.host.supervisor import TaskDiedError
 from podium.kube.connections import Answer
-from podium.kube.errors import ApiError
+from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.lease import LeaseTimes
 from podium.library.profile_source import ProfileSource
-from podium.simulation.in_process_api import InProcessApi
+from podium.scheduler.state.clock import Clocks
+from podium.scheduler.state.options import SchedulerOptions
+from podium.scheduler.telemetry.logs import Log
+from podium.virtual_cluster.in_process_api import InProcessApi
+from waiting import eventually
 
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -63,15 +64,9 @@ def pod(name: str, cpu: str = "1") -> dict[str, Any]:
 
 
 def options(*, lease: Lease | None = None, shadow: bool = False) -> RunOptions:
-    scheduler = SchedulerOptions(waits_to_lead=lease is not None, shadow=shadow)
-    host = HostOptions(scheduler=scheduler)
+    scheduler = SchedulerOptions(waits_to_lead=lease is not None)
+    host = HostOptions(scheduler=scheduler, shadow=shadow)
     return RunOptions(host=host, lease=lease, bind_address="127.0.0.1", port=0)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 class RecordingApi(InProcessApi):
@@ -80,9 +75,14 @@ class RecordingApi(InProcessApi):
     def __init__(self) -> None:
         super().__init__()
         self.requests: list[tuple[str, str]] = []
+        #: How many more requests get no answer.
+        self.refuses = 0
 
     async def exchange(self, method: str, path: str, *rest: Any) -> Answer:
         self.requests.append((method, path))
+        if self.refuses:
+            self.refuses -= 1
+            raise UnreachableError("connection refused")
         return await super().exchange(method, path, *rest)
 
 
@@ -126,8 +126,8 @@ def test_pods_are_bound_and_told() -> None:
     async def script(world: World) -> None:
         await world.api.create(PODS, pod("a"))
         await world.api.create(PODS, pod("big", cpu="9"))
-        await until(lambda: world.is_bound("a"))
-        await until(lambda: bool(world.pods()["big"]["status"].get("conditions")))
+        await eventually(lambda: world.is_bound("a"))
+        await eventually(lambda: bool(world.pods()["big"]["status"].get("conditions")))
 
     code = asyncio.run(world.play(script))
 
@@ -137,6 +137,42 @@ def test_pods_are_bound_and_told() -> None:
     events = {each["reason"] for each in world.api.registry.list("Event")}
     assert events == {"Scheduled", "FailedScheduling"}
     assert world.time.sleeps > 0
+
+
+def test_an_api_server_that_restarts_is_waited_for() -> None:
+    world = World(options(lease=LEASE))
+
+    async def script(world: World) -> None:
+        world.api.refuses = 20
+        await eventually(lambda: not world.api.refuses)
+        await world.api.create(PODS, pod("a"))
+        await eventually(lambda: world.is_bound("a"))
+
+    assert asyncio.run(world.play(script)) == 0
+    assert world.log.getvalue().count("discovery: connection refused; trying again") == 1
+
+
+def test_an_api_server_that_stays_away_is_an_error() -> None:
+    world = World(options())
+
+    async def script(world: World) -> None:
+        world.api.refuses = 10_000
+        await asyncio.Event().wait()
+
+    with pytest.raises(UnreachableError, match="connection refused"):
+        asyncio.run(world.play(script))
+
+
+def test_whoever_waits_for_the_api_server_can_be_stopped() -> None:
+    world = World(options())
+
+    async def script(world: World) -> None:
+        world.api.refuses = 10_000
+        await eventually(lambda: world.api.refuses < 9_995)
+
+    assert asyncio.run(world.play(script)) == 0
+    assert world.api.refuses > 9_980
+    assert world.run.host.scheduler is None
 
 
 def test_the_program_is_told_once_the_whole_cluster_is_known() -> None:
@@ -152,7 +188,7 @@ def test_the_program_is_told_once_the_whole_cluster_is_known() -> None:
     world.run._on_synced = synced
 
     async def script(world: World) -> None:
-        await until(lambda: bool(known))
+        await eventually(lambda: bool(known))
 
     assert asyncio.run(world.play(script)) == 0
     assert known == [1]
@@ -205,12 +241,12 @@ def test_pods_of_an_extender_that_cannot_bind_are_told_and_not_left_in_flight(
         names = [f"p{number}" for number in range(20)]
         for name in names:
             await world.api.create(PODS, pod(name, cpu="1m"))
-        await until(lambda: told() == set(names))
+        await eventually(lambda: told() == set(names))
         scheduler = world.run.host.scheduler
         assert scheduler is not None
         for name in names:
             await world.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
-        await until(lambda: not scheduler.queue.in_flight and not scheduler.binding)
+        await eventually(lambda: not scheduler.queue.in_flight and not scheduler.binding)
         left.append(scheduler.cache.assumed_total)
 
     assert asyncio.run(world.play(script)) == 0
@@ -232,7 +268,7 @@ profiles:
     shown = []
 
     async def script(world: World) -> None:
-        await until(lambda: world.run.host.scheduler is not None)
+        await eventually(lambda: world.run.host.scheduler is not None)
         shown.append(world.run.page_data().profile())
 
     asyncio.run(world.play(script))
@@ -249,10 +285,10 @@ def test_only_the_holder_of_the_lease_schedules_and_it_releases_it() -> None:
 
     async def script(world: World) -> None:
         await world.api.create(PODS, pod("a"))
-        await until(lambda: "standing by" in world.log.getvalue())
+        await eventually(lambda: "standing by" in world.log.getvalue())
         assert not world.is_bound("a")
         await world.api.patch(f"{LEASES}/podium", {"spec": {"holderIdentity": ""}})
-        await until(lambda: world.is_bound("a"))
+        await eventually(lambda: world.is_bound("a"))
         found = await world.api.get(f"{LEASES}/podium")
         assert found["spec"]["holderIdentity"] == "replica-1"
 
@@ -267,7 +303,7 @@ def test_a_replica_that_loses_the_lease_ends_with_a_code() -> None:
     world = World(options(lease=LEASE))
 
     async def script(world: World) -> None:
-        await until(lambda: "leading" in world.log.getvalue())
+        await eventually(lambda: "leading" in world.log.getvalue())
         thief = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
         await world.api.patch(f"{LEASES}/podium", {"spec": thief})
         await asyncio.Event().wait()
@@ -293,7 +329,7 @@ def test_a_replica_that_cannot_renew_stops_before_it_hands_the_lease_back() -> N
         raise ApiError("not now", status=500)
 
     async def script(world: World) -> None:
-        await until(lambda: "leading" in world.log.getvalue())
+        await eventually(lambda: "leading" in world.log.getvalue())
         world.api.put = put_or_fail  # type: ignore[method-assign]
         await asyncio.Event().wait()
 
@@ -325,10 +361,10 @@ def test_events_that_wait_are_not_written_once_the_lease_is_lost() -> None:
     async def script(world: World) -> None:
         for number in range(40):
             await world.api.create(PODS, pod(f"p{number}", cpu="1m"))
-        await until(lambda: all(world.is_bound(name) for name in world.pods()))
+        await eventually(lambda: all(world.is_bound(name) for name in world.pods()))
         thief = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
         await world.api.patch(f"{LEASES}/podium", {"spec": thief})
-        await until(lambda: "leader election lost" in world.log.getvalue())
+        await eventually(lambda: "leader election lost" in world.log.getvalue())
         written.append(str(len(world.api.registry.list("Event"))))
         await asyncio.Event().wait()
 
@@ -344,7 +380,7 @@ def test_the_lease_is_released_after_the_last_event() -> None:
     async def script(world: World) -> None:
         for number in range(8):
             await world.api.create(PODS, pod(f"p{number}", cpu="1m"))
-        await until(lambda: all(world.is_bound(name) for name in world.pods()))
+        await eventually(lambda: all(world.is_bound(name) for name in world.pods()))
 
     assert asyncio.run(world.play(script)) == 0
     assert len(world.api.registry.list("Event")) == 8
@@ -359,7 +395,7 @@ def test_in_shadow_mode_nothing_is_written() -> None:
         await world.api.create(PODS, pod("a"))
         shadow = world.run.host.shadow
         assert shadow is not None
-        await until(lambda: shadow.agreement().waiting == 1)
+        await eventually(lambda: shadow.agreement().waiting == 1)
 
     code = asyncio.run(world.play(script))
 
@@ -373,7 +409,7 @@ def test_a_scheduler_that_dies_ends_the_run() -> None:
     world = World(options())
 
     async def script(world: World) -> None:
-        await until(lambda: world.run.host.scheduler is not None)
+        await eventually(lambda: world.run.host.scheduler is not None)
         scheduler = world.run.host.scheduler
         assert scheduler is not None
 

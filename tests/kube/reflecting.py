@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,6 @@ class Known:
     def drop(self, item: Any) -> None:
         del self.objects[item.name]
         self.dropped.append(item.name)
-
-
-async def until(found: Callable[[], Any], seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        while not found():  # noqa: ASYNC110 - what is waited for knows of no event
-            await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -618,3 +618,38 @@ def test_a_token_in_the_address_is_not_told() -> None:
     assert str(refused.value).startswith("http://127.0.0.1:9: ")
     assert "secret" not in str(refused.value)
     assert access.url.endswith("secret")
+
+
+@pytest.mark.parametrize("field", ["token", "password"])
+def test_a_secret_that_is_a_number_is_not_shown(config: Path, field: str) -> None:
+    written(config, users=[{"name": "u", "user": {"username": "ann", field: 1234567}}])
+
+    with pytest.raises(PodiumError) as caught:
+        load_access(config)
+
+    assert str(caught.value).endswith(f"{field}: is no text but something else")
+    assert "1234567" not in str(caught.value)
+
+
+def test_a_token_file_that_is_no_text_ends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("good")
+    credentials = TokenFile(path)
+    path.write_bytes(b"\xff\xfe")
+
+    assert asyncio.run(credentials.renew()) is False
+    assert credentials.authorization == "Bearer good"
+    with pytest.raises(PodiumError, match="the token is no text in UTF-8"):
+        TokenFile(path)
+
+
+def test_a_program_beside_a_relative_kubeconfig_is_not_looked_for_on_the_path(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
+    written(config, users=[{"name": "u", "user": {"exec": plugin}}])
+    monkeypatch.chdir(config.parent)
+
+    access = load_access(config.name)
+
+    assert access.credentials._config["command"] == str(config.parent / "plugin")  # type: ignore[attr-defined]

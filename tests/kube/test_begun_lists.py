@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kube.reflecting import until
 from kube.scripted import answer, run_uvloop, scripted
-from podium.daemon.begun_lists import begin_lists
-from podium.daemon.informers import Informers
-from podium.daemon.object_index import ObjectIndex
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.kube.discovery import Served
 from podium.kube.errors import ApiError, UnreachableError
+from podium.scheduler.state.begun_lists import begin_lists
+from podium.scheduler.state.informers import Informers
+from podium.scheduler.state.object_index import ObjectIndex
+from waiting import eventually
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 SERVED = Served(frozenset({"v1"}), {"Pod": ("v1", "pods"), "Node": ("v1", "nodes")})
@@ -106,6 +106,6 @@ def test_a_list_that_is_never_read_is_closed_with_the_client(run: Run) -> None:
         async with scripted(lists) as (client, script):
             await client.begin_reading("/x", {"a": "b"}, seconds=20)
             await client.__aexit__()
-            await until(lambda: not script.open)
+            await eventually(lambda: not script.open)
 
     run(main())

@@ -17,9 +17,8 @@ from msgspec import inspect
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.binary_form import binary_list, binary_status, envelope, field, number
-from kube.reflecting import connected, following, until
+from kube.reflecting import connected, following
 from kube.scripted import answer, scripted
-from podium.daemon.begun_lists import begin_lists
 from podium.kube.api import BINARY_OR_JSON, KubeApi
 from podium.kube.errors import refusal
 from podium.kube.protobuf import columns
@@ -31,6 +30,8 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.protobuf.field_numbers import field_numbers
 from podium.objects.protobuf.wire import MalformedError
+from podium.scheduler.state.begun_lists import begin_lists
+from waiting import eventually
 
 LONG_KINDS = [Pod, Node]
 
@@ -415,7 +416,7 @@ def test_a_reflector_takes_the_binary_form(size: int) -> None:
             scripted(reply) as (client, _),
             following(client, may_be_binary=True) as (known, reflector),
         ):
-            await until(reflector.synced.is_set)
+            await eventually(reflector.synced.is_set)
             assert ([*known.objects], reflector.version) == (["a", "b"], "5")
 
     asyncio.run(run())
@@ -436,7 +437,7 @@ def test_after_a_binary_list_that_cannot_be_read_the_list_comes_in_pages_of_json
             scripted(reply) as (client, script),
             following(client, "/x", may_be_binary=True) as (known, reflector),
         ):
-            await until(reflector.synced.is_set)
+            await eventually(reflector.synced.is_set)
             assert [*known.objects] == ["a"]
             assert known.told == ["/x: the list is cut off; listing again"]
             assert ["protobuf" in head for head in script.heads[:2]] == [True, False]
@@ -475,7 +476,7 @@ def test_the_long_lists_are_asked_for_in_the_binary_form() -> None:
     async def run() -> None:
         async with scripted(reply) as (client, script):
             await begin_lists(client)
-            await until(lambda: len(script.heads) == 2)
+            await eventually(lambda: len(script.heads) == 2)
             for head in script.heads:
                 assert f"\r\nAccept: {BINARY_OR_JSON}\r\n" in head
 

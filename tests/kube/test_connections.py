@@ -485,3 +485,22 @@ def test_whatever_happens_nobody_gets_the_answer_of_another(
             assert pool._opening == len(pool._waiting) == 0
 
     asyncio.run(main())
+
+
+def test_a_server_that_asks_for_hours_is_asked_again_sooner_and_that_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"", "429 Too Many Requests", Retry_After="3600"))
+
+    async def run() -> list[float | None]:
+        found = []
+        async with scripted(reply) as (client, _):
+            for _ in range(3):
+                with pytest.raises(ApiError) as caught:
+                    await client.get("/version")
+                found.append(caught.value.retry_after)
+        return found
+
+    assert asyncio.run(run()) == [30.0] * 3
+    assert caplog.text.count("Retry-After 3600 s; it is asked again after 30 s") == 1

@@ -23,17 +23,26 @@ def served_by(plane: ControlPlane) -> Served:
     return asyncio.run(run())
 
 
-def test_what_version_1_20_serves(control_plane: ControlPlane) -> None:
+def test_what_is_served(control_plane: ControlPlane) -> None:
     served = served_by(control_plane)
-    assert served.path("PodDisruptionBudget") == "/apis/policy/v1beta1/poddisruptionbudgets"
+    budgets = "policy/v1" if control_plane.serves("policy/v1") else "policy/v1beta1"
+    assert served.path("PodDisruptionBudget") == f"/apis/{budgets}/poddisruptionbudgets"
     assert served.path("Node") == "/api/v1/nodes"
     assert served.path("Pod", "team") == "/api/v1/namespaces/team/pods"
     assert served.path("CSINode") == "/apis/storage.k8s.io/v1/csinodes"
-    assert served.path("CSIStorageCapacity") is None
     assert served.version("PriorityClass") == "scheduling.k8s.io/v1"
     assert {"events.k8s.io/v1", "coordination.k8s.io/v1"} <= served.versions
-    later = {"ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"}
-    assert KINDS.keys() - served.kinds.keys() == {"CSIStorageCapacity"} | later
+    later = set()
+    if not control_plane.serves("resource.k8s.io/v1"):
+        later = {"ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"}
+        later.add("DeviceTaintRule")
+    if budgets != "policy/v1":  # as old as that
+        later.add("CSIStorageCapacity")
+    groups = "scheduling.k8s.io/v1beta1"  # once of priority classes
+    listed = control_plane.get(f"/apis/{groups}") if control_plane.serves(groups) else {}
+    if not any(each["kind"] == "PodGroup" for each in listed.get("resources", ())):
+        later.add("PodGroup")
+    assert KINDS.keys() - served.kinds.keys() == later
 
 
 def test_every_path_can_be_listed(control_plane: ControlPlane) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
-from podium.kube.events import Occurrence, Recent, Reference, Write, microsecond
+from podium.kube.events import EventWrite, Occurrence, Recent, Reference, microsecond
 
 POD = Reference("Pod", "team", "web-0", "u-1", "v1", "7")
 
@@ -23,7 +23,7 @@ def happened(message: str = "no room", about: Reference = POD, **parts: Any) -> 
     return replace(what, **parts)
 
 
-def written(write: Write | None) -> Write:
+def written(write: EventWrite | None) -> EventWrite:
     assert write is not None
     return write
 

@@ -13,12 +13,13 @@ import pytest
 from control_plane.bulk import history, revision
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.reflecting import connected, until
+from kube.reflecting import connected
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaderElector, LeaseTimes
-from podium.simulation.event_loop import VirtualEventLoop
+from podium.virtual_cluster.event_loop import VirtualEventLoop
+from waiting import eventually
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 #: Much faster than usual.
@@ -86,13 +87,13 @@ def test_the_first_leads_and_the_other_takes_over_when_it_dies(plane: ControlPla
 
     async def run() -> None:
         async with replicas(plane, "one", "two") as both:
-            await until(lambda: any(each.leading for each in both))
+            await eventually(lambda: any(each.leading for each in both))
             first, second = sorted(both, key=lambda each: not each.leading)
-            await until(lambda: second.elector.holder == first.elector.identity)
+            await eventually(lambda: second.elector.holder == first.elector.identity)
             began = asyncio.get_running_loop().time()
             await first.die()
             assert not first.leading
-            await until(lambda: second.leading)
+            await eventually(lambda: second.leading)
             waited = asyncio.get_running_loop().time() - began
             assert waited > QUICK.lease_seconds - 2 * QUICK.retry_seconds  # not a moment too early
             assert first.log[-1] == "stopped"
@@ -115,12 +116,12 @@ def test_a_lease_that_is_handed_back_is_free_at_once(plane: ControlPlane) -> Non
 
     async def run() -> None:
         async with replicas(plane, "one", times=slow) as (one,):
-            await until(lambda: one.leading)
+            await eventually(lambda: one.leading)
             async with replicas(plane, "two", times=slow) as (two,):
                 await asyncio.sleep(0.5)
                 assert not two.leading
                 await one.end()
-                await until(lambda: two.leading, 5)
+                await eventually(lambda: two.leading, 5)
 
     asyncio.run(run())
 
@@ -128,7 +129,7 @@ def test_a_lease_that_is_handed_back_is_free_at_once(plane: ControlPlane) -> Non
 def test_the_lease_has_the_fields_of_kube_scheduler(plane: ControlPlane) -> None:
     async def run() -> None:
         async with replicas(plane, "one") as (one,):
-            await until(lambda: one.leading)
+            await eventually(lambda: one.leading)
             spec = (await asyncio.to_thread(plane.get, f"{LEASES}/podium"))["spec"]
             assert spec.keys() == {
                 "holderIdentity",
@@ -144,7 +145,7 @@ def test_the_lease_has_the_fields_of_kube_scheduler(plane: ControlPlane) -> None
                 now = plane.get(f"{LEASES}/podium")["spec"]
                 return now["renewTime"] > renewed and now["acquireTime"] == spec["acquireTime"]
 
-            await until(later)
+            await eventually(later)
 
     asyncio.run(run())
 
@@ -157,9 +158,9 @@ def test_who_cannot_renew_steps_down_before_anybody_else_steps_up(plane: Control
                 connected(plane.kubeconfig(ADMIN)) as client,
             ):
                 one = Replica(cut_off, "one")
-                await until(lambda: one.leading)
+                await eventually(lambda: one.leading)
                 two = Replica(client, "two")
-                await until(lambda: two.elector.holder == "one")
+                await eventually(lambda: two.elector.holder == "one")
                 together = []
 
                 async def look() -> None:
@@ -169,7 +170,7 @@ def test_who_cannot_renew_steps_down_before_anybody_else_steps_up(plane: Control
 
                 looking = asyncio.create_task(look())
                 await asyncio.to_thread(proxy.refuse)
-                await until(lambda: two.leading)
+                await eventually(lambda: two.leading)
                 looking.cancel()
                 assert one.task.done()
                 assert "stopped" in one.log
@@ -187,9 +188,9 @@ def test_a_leader_survives_a_restart_of_the_api_server(plane: ControlPlane) -> N
 
     async def run() -> None:
         async with replicas(plane, "one", times=patient) as (one,):
-            await until(lambda: one.leading)
+            await eventually(lambda: one.leading)
             with plane.api_server_away():
-                await until(lambda: one.told)
+                await eventually(lambda: one.told)
             count = len(one.told)
             await asyncio.sleep(1)
             assert one.leading
@@ -213,7 +214,7 @@ def test_a_wall_clock_that_jumps_does_no_harm(plane: ControlPlane) -> None:
                 await client.patch(f"{LEASES}/podium", {"spec": {"renewTime": moment}})
                 assert not one.leading
                 await asyncio.sleep(0.2)
-            await until(lambda: one.leading)
+            await eventually(lambda: one.leading)
             await one.end()
 
     asyncio.run(run())
@@ -222,10 +223,10 @@ def test_a_wall_clock_that_jumps_does_no_harm(plane: ControlPlane) -> None:
 def test_a_lease_that_somebody_takes_away_is_lost_at_once(plane: ControlPlane) -> None:
     async def run() -> None:
         async with replicas(plane, "one") as (one,):
-            await until(lambda: one.leading)
+            await eventually(lambda: one.leading)
             path, theirs = f"{LEASES}/podium", {"spec": {"holderIdentity": "usurper"}}
             await asyncio.to_thread(plane.call, "PATCH", path, theirs, "merge-patch+json")
-            await until(one.task.done)
+            await eventually(one.task.done)
             assert one.log == ["leader one", "started", "leader usurper", "stopped"]
             assert not one.leading
 
@@ -236,7 +237,7 @@ def test_a_missing_right_is_named(plane: ControlPlane) -> None:
     async def run() -> None:
         async with connected(plane.kubeconfig_of("stranger")) as client:
             one = Replica(client, "one")
-            await until(lambda: one.told)
+            await eventually(lambda: one.told)
             assert one.told[0] == (
                 "leader election: lease kube-system/podium: leases.coordination.k8s.io "
                 '"podium" is forbidden: User "stranger" cannot get resource "leases" in API '
@@ -359,7 +360,7 @@ def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:
 
     async def run() -> None:
         one = Replica(shelf, "one", times=times)  # type: ignore[arg-type]
-        await until(lambda: shelf.last_write)
+        await eventually(lambda: shelf.last_write)
         shelf.silent = True
         await one.task
         shelf.silent = False
@@ -374,3 +375,46 @@ def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:
 def test_times_that_make_no_sense(times: tuple[float, float, float]) -> None:
     with pytest.raises(ConfigError, match=r"leaseDuration|renewDeadline"):
         LeaseTimes(*times)
+
+
+class _SlowAnswers:
+    """An API server that carries out writes and answers late, after the first one."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] = {}
+        self.version = 0
+
+    async def get(self, path: str) -> Any:
+        if not self.lease:
+            raise ApiError("not there", status=404)
+        return self.lease
+
+    async def create(self, path: str, body: dict[str, Any]) -> Any:
+        return self._keep(body)
+
+    async def put(self, path: str, body: dict[str, Any]) -> Any:
+        if body["metadata"].get("resourceVersion") != str(self.version):
+            raise ApiError("changed meanwhile", status=409)
+        kept = self._keep(body)
+        if kept["spec"]["holderIdentity"]:
+            await asyncio.sleep(10)
+        return kept
+
+    def _keep(self, body: dict[str, Any]) -> Any:
+        self.version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
+        self.lease = {**body, "metadata": metadata}
+        return self.lease
+
+
+def test_a_lease_whose_renewal_was_cut_off_is_released() -> None:
+    server = _SlowAnswers()
+
+    async def run() -> None:
+        client: Any = server
+        replica = Replica(client, "one")
+        await eventually(lambda: server.version == 2)  # created, and renewed at once
+        await replica.end()
+
+    asyncio.run(run())
+    assert server.lease["spec"]["holderIdentity"] == ""

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
-from kube.reflecting import PODS, connected, following, until
+from kube.reflecting import PODS, connected, following
 from kube.scripted import answer, scripted
 from podium.kube.access import Access
 from podium.kube.api import BINARY_OR_JSON
 from podium.kube.client import ApiClient
 from podium.objects.protobuf.wire import MAGIC
+from waiting import eventually
 
 
 class Tunnel:
@@ -74,7 +75,7 @@ def test_everything_goes_through_the_proxy(
             path = tmp_path / "config"
             path.write_text(json.dumps(document), "utf-8")
             async with connected(path) as client, following(client) as (known, _):
-                await until(lambda: known.replaced)
+                await eventually(lambda: known.replaced)
                 assert (await client.get(PODS))["kind"] == "PodList"
                 reading = client.reading(PODS, {}, seconds=20, accept=BINARY_OR_JSON)
                 async with reading as pieces:
@@ -100,3 +101,33 @@ def test_a_client_that_is_closed_does_not_pass_the_proxy_by() -> None:
             assert script.asked == []
 
     asyncio.run(run())
+
+
+def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
+    heads: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(answer(b"{}"))
+        await writer.drain()
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            groups = [("Impersonate-Group", each) for each in ("readers", "writers")]
+            access = Access(
+                "http://api.example.com",
+                proxy=proxy,
+                extra_headers=[("Impersonate-User", "ann"), *groups],
+            )
+            async with ApiClient(access) as client:
+                await client.get("/version")
+
+    asyncio.run(run())
+
+    [head] = heads
+    assert head.count("Impersonate-Group: ") == 2
+    assert "Impersonate-Group: readers\r\n" in head
+    assert "Impersonate-Group: writers\r\n" in head

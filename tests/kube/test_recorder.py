@@ -12,10 +12,11 @@ import pytest
 from control_plane.bulk import delete_all
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.reflecting import PODS, connected, until
+from kube.reflecting import PODS, connected
 from podium.kube.events import CORE, EVENTS, Reference
 from podium.kube.recorder import EventRecorder
 from podium.objects.kinds.pod import Pod
+from waiting import eventually
 
 BODY = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -172,7 +173,7 @@ def test_too_many_are_dropped_and_nobody_waits(plane: ControlPlane, pod: Pod) ->
                 for number in range(100):
                     about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
                     recorder.record(about, "Normal", "Scheduled", "here")
-                await until(lambda: recorder.counts["dropped"] == 90)
+                await eventually(lambda: recorder.counts["dropped"] == 90)
                 assert not await recorder.drain(0.05)
 
     asyncio.run(run())

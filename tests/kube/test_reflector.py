@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.reflecting import CONFIG_MAPS, Known, connected, following, until
+from kube.reflecting import CONFIG_MAPS, Known, connected, following
 from kube.scripted import answer, scripted
 from podium.kube import reflector
 from podium.kube.api import JSON, KubeApi
@@ -28,6 +28,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.node_reports import NodeReports
 from podium.objects.kinds.pod import Pod
+from waiting import eventually
 
 
 async def refuse(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
@@ -242,7 +243,7 @@ def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> Non
 
     async def run() -> None:
         async with scripted(reply) as (client, _), following(client, "/x", Object) as (known, _):
-            await until(lambda: known.replaced == 2, seconds=5)
+            await eventually(lambda: known.replaced == 2, seconds=5)
             assert known.objects == {}
 
     asyncio.run(run())
@@ -257,9 +258,9 @@ def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) 
                 connected(control_plane.kubeconfig(ADMIN, url=proxy.url)) as client,
                 following(client, CONFIG_MAPS, Object, **options) as (known, _),
             ):
-                await until(lambda: silent.hits)
+                await eventually(lambda: silent.hits)
                 await client.create(CONFIG_MAPS, {"metadata": {"name": "meanwhile"}})
-                await until(lambda: "meanwhile" in known.objects)
+                await eventually(lambda: "meanwhile" in known.objects)
                 assert known.replaced == 1
                 assert any("no answer in time" in line for line in known.told)
                 await client.request("DELETE", CONFIG_MAPS)
@@ -489,18 +490,18 @@ def test_a_new_list_can_be_asked_for() -> None:
             api, "/x", msgspec.json.Decoder(Object), known, warn=told.append, sleep=sleep
         )
         task = asyncio.create_task(reading.run())
-        await until(lambda: known.replaced == 1)
+        await eventually(lambda: known.replaced == 1)
         await api.events.put(bookmark)
-        await until(lambda: reading.version == "2")
+        await eventually(lambda: reading.version == "2")
         assert api.lists == 1
 
         reading.list_again()
         await api.events.put(bookmark)
-        await until(lambda: known.replaced == 2)
+        await eventually(lambda: known.replaced == 2)
 
         assert (api.lists, reading.version) == (2, "1")
         await api.events.put(bookmark)
-        await until(lambda: reading.version == "2")
+        await eventually(lambda: reading.version == "2")
         assert api.lists == 2, "once is enough"
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

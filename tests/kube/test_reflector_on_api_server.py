@@ -11,10 +11,11 @@ import pytest
 from control_plane.bulk import compact, create_many, delete_all, history, pods, revision
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
-from kube.reflecting import CONFIG_MAPS, PODS, connected, following, until
+from kube.reflecting import CONFIG_MAPS, PODS, connected, following
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
 from podium.objects.kinds.meta import Object
+from waiting import eventually
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 
@@ -60,7 +61,7 @@ def test_the_first_list_is_one_that_the_api_server_has_in_memory(plane: ControlP
                 connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
                 following(client) as (known, reflector),
             ):
-                await until(lambda: len(known.objects) == 1203)
+                await eventually(lambda: len(known.objects) == 1203)
                 lists = [target for _, target in proxy.requests if "limit=500" in target]
                 assert len(lists) == 1
                 assert "resourceVersion=0" in lists[0]
@@ -68,7 +69,7 @@ def test_the_first_list_is_one_that_the_api_server_has_in_memory(plane: ControlP
                 reflector.list_again()
                 patch = {"metadata": {"labels": {"changed": "yes"}}}
                 await client.patch(f"{PODS}/{next(iter(known.objects))}", patch)
-                await until(lambda: known.replaced == 2)
+                await eventually(lambda: known.replaced == 2)
                 lists = [target for _, target in proxy.requests if "limit=500" in target]
                 assert ["resourceVersion=0" in target for target in lists] == [True] + [False] * 3
 
@@ -78,14 +79,14 @@ def test_the_first_list_is_one_that_the_api_server_has_in_memory(plane: ControlP
 def test_what_happens_after_the_list_is_told(plane: ControlPlane) -> None:
     async def run() -> None:
         async with connected(plane.kubeconfig(ADMIN)) as client, following(client) as (known, _):
-            await until(lambda: known.replaced)
+            await eventually(lambda: known.replaced)
             await client.create(PODS, named("a"))
-            await until(lambda: "a" in known.objects)
+            await eventually(lambda: "a" in known.objects)
             uid = known.objects["a"].uid
             await client.bind("default", "a", uid, "n1")
-            await until(lambda: known.objects["a"].spec.node_name == "n1")
+            await eventually(lambda: known.objects["a"].spec.node_name == "n1")
             await client.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
-            await until(lambda: "a" not in known.objects)
+            await eventually(lambda: "a" not in known.objects)
             assert known.dropped == ["a"]
             assert known.told == []
 
@@ -99,11 +100,11 @@ def test_a_watch_that_is_cut_goes_on_where_it_was(plane: ControlPlane) -> None:
                 connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
                 following(client) as (known, _),
             ):
-                await until(lambda: known.replaced)
+                await eventually(lambda: known.replaced)
                 for number in range(10):
                     name = f"cut-{number}"
                     await client.create(PODS, named(name))
-                    await until(lambda: name in known.objects)  # noqa: B023
+                    await eventually(lambda: name in known.objects)  # noqa: B023
                     if number % 2:
                         await asyncio.to_thread(proxy.cut, "watch=")
                 assert known.replaced == 1  # never listed again
@@ -116,23 +117,23 @@ def test_nothing_is_missed_while_the_api_server_is_away(plane: ControlPlane) -> 
     async def run() -> None:
         kubeconfig = plane.kubeconfig(ADMIN)
         async with connected(kubeconfig) as client, following(client) as (known, reflector):
-            await until(lambda: known.replaced)
+            await eventually(lambda: known.replaced)
             for name in ("stays", "goes"):
                 await client.create(PODS, named(name))
-            await until(lambda: len(known.objects) == 2)
+            await eventually(lambda: len(known.objects) == 2)
             version = reflector.version
             with plane.api_server_away():
-                await until(lambda: known.told)
+                await eventually(lambda: known.told)
                 assert known.told[0].endswith(
                     "the connection was closed before the answer was complete; trying again"
                 )
-                await until(lambda: "connection refused" in known.told[-1])
+                await eventually(lambda: "connection refused" in known.told[-1])
                 assert reflector.version == version
 
             # What comes and goes while it cannot look is known once it can.
             await client.delete(f"{PODS}/goes", {"gracePeriodSeconds": 0})
             await client.create(PODS, named("comes"))
-            await until(lambda: sorted(known.objects) == ["comes", "stays"])
+            await eventually(lambda: sorted(known.objects) == ["comes", "stays"])
 
     asyncio.run(run())
 
@@ -148,7 +149,7 @@ def test_a_watch_that_fell_behind_begins_again(plane: ControlPlane) -> None:
                 following(client) as (known, _),
             ):
                 await direct.create(PODS, named("old"))
-                await until(lambda: "old" in known.objects)
+                await eventually(lambda: "old" in known.objects)
                 await asyncio.to_thread(proxy.refuse)
                 for number in range(5):
                     await direct.create(PODS, named(f"unseen-{number}"))
@@ -156,10 +157,10 @@ def test_a_watch_that_fell_behind_begins_again(plane: ControlPlane) -> None:
                 await asyncio.to_thread(compact, plane)
                 await asyncio.to_thread(plane.restart_api_server)
                 proxy.heal()
-                await until(lambda: known.replaced == 2)
+                await eventually(lambda: known.replaced == 2)
                 assert sorted(known.objects) == [f"unseen-{number}" for number in range(5)]
                 await direct.create(PODS, named("new"))
-                await until(lambda: "new" in known.objects)
+                await eventually(lambda: "new" in known.objects)
 
     asyncio.run(run())
 
@@ -196,7 +197,7 @@ def test_a_list_that_etcd_forgets_halfway_begins_again(plane: ControlPlane) -> N
             _Interrupted(access, plane=plane) as client,
             following(client, CONFIG_MAPS, Object, page=10, from_memory=False) as (known, _),
         ):
-            await until(lambda: known.replaced)
+            await eventually(lambda: known.replaced)
             assert client.pages == 2  # one that came to nothing, and then all of it at once
             assert {"one-more", "map-0", "map-24"} <= known.objects.keys()
             await client.request("DELETE", CONFIG_MAPS)
@@ -212,12 +213,12 @@ def test_bookmarks_carry_the_watch_past_what_others_do(plane: ControlPlane) -> N
             only = {"fieldSelector": "metadata.name=watched"}
             options = {"params": only, "watch_seconds": 4}
             async with following(client, CONFIG_MAPS, Object, **options) as (known, reflector):
-                await until(lambda: known.replaced)
+                await eventually(lambda: known.replaced)
                 before = reflector.version
                 for number in range(3):
                     await client.create(CONFIG_MAPS, {"metadata": {"name": f"other-{number}"}})
                 # It comes when a watch is about to end.
-                await until(lambda: reflector.version != before)
+                await eventually(lambda: reflector.version != before)
                 assert int(reflector.version) > int(before)
                 assert known.objects == {}
             await client.request("DELETE", CONFIG_MAPS)
@@ -231,7 +232,7 @@ def test_a_missing_right_is_named(plane: ControlPlane) -> None:
             connected(plane.kubeconfig_of("stranger")) as client,
             following(client, "/api/v1/pods") as (known, _),
         ):
-            await until(lambda: known.told)
+            await eventually(lambda: known.told)
             assert known.told[0] == (
                 '/api/v1/pods: pods is forbidden: User "stranger" cannot list resource "pods" '
                 'in API group "" at the cluster scope; trying again'
@@ -252,12 +253,12 @@ def test_an_object_that_cannot_be_read_is_named_and_left_out(plane: ControlPlane
             connected(plane.kubeconfig(ADMIN)) as client,
             following(client, CONFIG_MAPS, Odd) as (known, _),
         ):
-            await until(lambda: known.replaced)
+            await eventually(lambda: known.replaced)
             assert "fine" in known.objects
             assert "odd" not in known.objects
             assert [line for line in known.told if "default/odd: Expected `int`" in line]
             await client.request("DELETE", CONFIG_MAPS)
-            await until(lambda: not known.objects)
+            await eventually(lambda: not known.objects)
 
     asyncio.run(run())
 
@@ -265,11 +266,11 @@ def test_an_object_that_cannot_be_read_is_named_and_left_out(plane: ControlPlane
 def test_a_sink_that_fails_gets_everything_again(plane: ControlPlane) -> None:
     async def run() -> None:
         async with connected(plane.kubeconfig(ADMIN)) as client, following(client) as (known, _):
-            await until(lambda: known.replaced)
+            await eventually(lambda: known.replaced)
             put = known.put
             known.put = lambda item: 1 / 0  # type: ignore[method-assign,assignment]
             await client.create(PODS, named("lost"))
-            await until(lambda: known.replaced > 1)
+            await eventually(lambda: known.replaced > 1)
             known.put = put  # type: ignore[method-assign]
             assert "lost" in known.objects
             assert known.told[0] == f"{PODS}: division by zero; listing again"

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kube.reflecting import until
 from kube.scripted import run_uvloop, scripted
 from kube.test_watch_stream import HEAD, contexts
-from podium.host.serving_certificate import serving_certificate
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.kube.watch_pace import WatchPace
+from podium.serving.access.serving_certificate import serving_certificate
+from waiting import eventually
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 #: Longer than any of these tests.
@@ -129,7 +129,7 @@ def test_nothing_is_lost_or_late_however_much_arrives(run: Run, secure: bool, se
                 await asyncio.sleep(0.01)
                 await watch.client.catch_up()
                 await sending
-                await until(lambda: watch.taken == watch.sent)
+                await eventually(lambda: watch.taken == watch.sent)
 
     run(main())
 
@@ -140,7 +140,7 @@ def test_a_record_of_which_a_part_has_arrived_is_read_when_the_rest_comes(run: R
             watch.client.let_watches_rest()
             for number in range(40):
                 await watch.send(b"y" * 16_000 * (number % 3 + 1))
-            await until(lambda: watch.taken == watch.sent)
+            await eventually(lambda: watch.taken == watch.sent)
 
     run(main())
 
@@ -151,7 +151,7 @@ def test_a_rest_ends_by_itself(run: Run, secure: bool) -> None:
             await watch.rest()
             await watch.send(b"late\n")
             assert watch.taken != watch.sent
-            await until(lambda: watch.taken == watch.sent)
+            await eventually(lambda: watch.taken == watch.sent)
 
     run(main())
 
@@ -166,7 +166,7 @@ def test_watches_that_do_not_rest(run: Run, secure: bool, case: str) -> None:
                 watch.client.let_watches_rest()
             for _ in range(5):
                 await watch.send(b"report\n")
-                await until(lambda: watch.taken == watch.sent)
+                await eventually(lambda: watch.taken == watch.sent)
                 assert not watch.client._pace._resting
 
     run(main())
@@ -179,6 +179,6 @@ def test_catching_up_ends_the_permission_to_rest(run: Run, secure: bool) -> None
             await watch.client.catch_up()
             for _ in range(5):
                 await watch.send(b"report\n")
-                await until(lambda: watch.taken == watch.sent)
+                await eventually(lambda: watch.taken == watch.sent)
 
     run(main())

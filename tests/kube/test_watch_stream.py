@@ -16,16 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.reflecting import following, until
+from kube.reflecting import following
 from kube.scripted import Reply, Scripted, answer, run_uvloop, scripted
 from kube.test_answers import chunked
-from podium.host.serving_certificate import serving_certificate
 from podium.kube import watch_stream
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.kube.credentials import Credentials
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.meta import Object
+from podium.serving.access.serving_certificate import serving_certificate
+from waiting import eventually
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -192,7 +193,7 @@ def test_a_reflector_continues_a_watch_that_was_cut_in_a_chunk() -> None:
     async def main() -> None:
         async with scripted(reply) as (client, script), following(client, "/x", Object) as got:
             known, reflector = got
-            await until(lambda: reflector.version == "6", seconds=10)
+            await eventually(lambda: reflector.version == "6", seconds=10)
             assert known.replaced == 1
             assert [CUT in line for line in known.told] == [True]
             asked = [target for _, target in script.asked]
@@ -303,7 +304,7 @@ def test_a_watch_that_is_cancelled_closes_its_connection(run: Run, text: bytes) 
     async def main() -> None:
         async with scripted(sends(text, then=60)) as (client, script):
             reader = asyncio.create_task(read(client))
-            await until(lambda: script.asked)
+            await eventually(lambda: script.asked)
             await asyncio.sleep(0.05)
             reader.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -361,7 +362,7 @@ def test_the_end_of_the_client_cuts_its_watches(run: Run, text: bytes) -> None:
     async def main() -> None:
         async with scripted(sends(text, then=60)) as (client, script):
             reader = asyncio.create_task(read(client))
-            await until(lambda: script.asked)
+            await eventually(lambda: script.asked)
             await asyncio.sleep(0.05)
             await client.__aexit__()
             with pytest.raises(UnreachableError, match="closed"):
@@ -446,7 +447,7 @@ def test_a_slow_reader_may_stop_while_the_server_waits(run: Run) -> None:
             async def stop(_: bytes) -> None:
                 """End the watch while the server waits, and read on."""
                 for watch in [*client._watches]:
-                    await until(partial(getattr, watch, "_paused"), seconds=10)
+                    await eventually(partial(getattr, watch, "_paused"), seconds=10)
                     client._watches.discard(watch)
                     watch.abort()
 
@@ -472,7 +473,7 @@ def test_watches_over_tls(run: Run, then: str) -> None:
                 if then == "ends":
                     assert await reader == body
                 elif then == "is cancelled":
-                    await until(lambda: script.asked)
+                    await eventually(lambda: script.asked)
                     await asyncio.sleep(0.1)
                     reader.cancel()
                     with pytest.raises(asyncio.CancelledError):

@@ -15,7 +15,7 @@ import podium
 from test_examples import pattern
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / name for name in ("library.md", "planning.md")]
+PAGES = [ROOT / "docs" / name for name in ("library.md", "fit.md")]
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```$(?:\n\n^```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,

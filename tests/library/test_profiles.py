@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import podium
-from podium.library.generations import GENERATIONS, V1_13
+from podium.generations.known import GENERATIONS
 from podium.profiles.policy.priority_registry import PROVIDERS
+from podium.releases import RELEASES, V1_13
 
 DUMP = str(Path(__file__).parents[2] / "examples" / "dump.json")
 
@@ -44,17 +45,21 @@ def priorities(profile: podium.Profile) -> list[str]:
 def test_the_table_of_generations_is_true() -> None:
     """It repeats the providers, so that `podium version` need not import the rules."""
     assert tuple(PROVIDERS) == V1_13.providers
-    assert [podium.default_profile(each.name).name for each in GENERATIONS] == [
+    assert [podium.default_profile(each.name).name for each in RELEASES] == [
         "v1.13 DefaultProvider",
+        "v1.34 default-scheduler",
+        "v1.35 default-scheduler",
         "v1.36 default-scheduler",
+        "v1.37 default-scheduler",
     ]
+    assert list(GENERATIONS) == [each.name for each in RELEASES]
 
 
-def test_the_newest_generation_is_the_default() -> None:
-    assert podium.default_profile().name == podium.default_profile("v1.36").name
+def test_one_generation_is_the_default() -> None:
+    assert podium.default_profile().name == podium.default_profile("v1.37").name
     with pytest.raises(podium.ConfigError, match="there is no profile 'v9'") as refused:
         podium.default_profile("v9")
-    assert refused.value.hint == "served: v1.13, v1.36"
+    assert refused.value.hint == "served: v1.13, v1.34, v1.35, v1.36, v1.37"
 
 
 def test_a_policy_is_text_or_a_document() -> None:
@@ -106,7 +111,7 @@ def test_a_source_of_files(tmp_path: Path) -> None:
     chosen = podium.ProfileSource(config=str(path)).choose()
     assert chosen.schedulers == {"default-scheduler", "packing"}
     assert chosen.config is not None
-    assert not chosen.is_v1_13
+    assert not chosen.generation.uses_policies
 
     named = podium.ProfileSource(config=str(path), scheduler_name="packing").choose()
     assert [each.scheduler_name for each in named.profiles] == ["packing"]
@@ -118,7 +123,7 @@ def test_the_environment_is_that_of_the_source() -> None:
     chosen = podium.ProfileSource(profile="v1.13", environment=environment).choose()
 
     assert chosen.options.max_pd_volumes == "7"
-    assert chosen.is_v1_13
+    assert chosen.generation.uses_policies
 
 
 def test_failures_of_user_rules_are_logged(

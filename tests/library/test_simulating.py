@@ -43,6 +43,48 @@ def test_extenders_are_asked() -> None:
     assert [verb for verb, _ in extender.asked] == ["filter"] * len(extender.asked)
 
 
+def test_the_scores_of_an_extender_are_in_the_trace() -> None:
+    objects = podium.read([DUMP])
+    given = {node.name: place for place, node in enumerate(objects.nodes)}
+    reply = [{"Host": name, "Score": score} for name, score in given.items()]
+    with Scripted(prioritize=reply) as extender:
+        asked = {"urlPrefix": extender.url, "prioritizeVerb": "prioritize", "weight": 3}
+        policy = {"apiVersion": "v1", "kind": "Policy", "priorities": [], "extenders": [asked]}
+        found = podium.explain(objects, POD, podium.from_policy(policy), traced=True)
+
+    trace = found.decision.trace
+    assert trace is not None
+    [step] = trace.scores
+    assert (step.rule, step.weight) == (extender.url, 3)
+    assert {each.node: each.score for each in step.nodes} == {
+        each.node: given[each.node] for each in step.nodes
+    }
+    best = trace.sums[0]
+    assert best.text == f"{given[best.node]} × 3"
+    assert best.total == 3 * given[best.node] > 0
+
+
+def test_the_trace_shows_how_the_answers_of_extenders_are_scaled() -> None:
+    objects = podium.read([DUMP])
+    reply = [{"Host": node.name, "Score": 7} for node in objects.nodes]
+    with Scripted(prioritize=reply) as extender:
+        asked = {"urlPrefix": extender.url, "prioritizeVerb": "prioritize", "weight": 2}
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "extenders": [asked],
+        }
+        [profile] = podium.from_config(config)
+        found = podium.explain(objects, POD, profile, traced=True)
+
+    trace = found.decision.trace
+    assert trace is not None
+    step = trace.scores[-1]
+    assert step.formula == "what the extender answers, times 10"
+    assert [(each.map, each.score) for each in step.nodes] == [("7 × 10", 70)] * len(step.nodes)
+    assert trace.sums[0].text.endswith(" + 70 × 2")
+
+
 def test_extenders_are_asked_where_an_event_loop_runs() -> None:
     async def within_a_loop(url: str) -> dict[str, str | None]:
         return nodes(asking(url))
@@ -86,7 +128,7 @@ def test_each_profile_decides_about_the_pods_of_its_scheduler() -> None:
 
     steps = list(podium.simulate(objects, podium.from_config(config)))
 
-    assert {step.decision.profile for step in steps} == {"v1.36 default-scheduler"}
+    assert {step.decision.profile for step in steps} == {"v1.37 default-scheduler"}
 
 
 def test_scores_are_kept_where_asked() -> None:

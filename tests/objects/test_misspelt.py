@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import yaml
+
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import notes
 
@@ -34,3 +38,20 @@ def test_what_is_right_is_not_noted() -> None:
     right = POD.replace("matchFileds", "matchFields").replace("efect", "effect")
 
     assert notes(decode(right)) == []
+
+
+def test_a_manifest_in_json_is_checked_too_and_what_a_server_wrote_is_not() -> None:
+    pod = yaml.safe_load(POD)
+    affinity = pod["spec"]["affinity"]["nodeAffinity"]
+    name = "requiredDuringSchedulingRequiredDuringExecution"
+    affinity[name] = affinity.pop("requiredDuringSchedulingIgnoredDuringExecution")
+    del pod["spec"]["tolerations"]
+
+    assert notes(decode(json.dumps(pod))) == [
+        (
+            f"Pod p: spec.affinity.nodeAffinity.{name} {IGNORED} "
+            "requiredDuringSchedulingIgnoredDuringExecution?"
+        )
+    ]
+    pod["metadata"]["uid"] = "u"
+    assert notes(decode(json.dumps(pod))) == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podium.library.recordings.comparison import Difference
-from podium.library.recordings.replay import replay
+from podium.past.recordings.comparison import Difference
+from podium.past.recordings.replay import replay
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.13"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))

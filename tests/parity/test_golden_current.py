@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.library.recordings.comparison import Difference
-from podium.library.recordings.replay import replay
+from podium.errors import InputError
+from podium.past.recordings.comparison import Difference
+from podium.past.recordings.replay import replay
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.36"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))
@@ -153,7 +154,15 @@ def test_one_number_or_text_changed_anywhere_is_found(chosen: tuple[str, int, Pl
     name, number, place = chosen
     scenario = SAMPLED[name][number]
 
-    assert replay(changed(scenario, place)).differences, f"{scenario['name']}: {place}"
+    assert is_found(changed(scenario, place)), f"{scenario['name']}: {place}"
+
+
+def is_found(scenario: Scenario) -> bool:
+    """Whether a changed recording differs, or is refused for a field that nothing compares."""
+    try:
+        return bool(replay(scenario).differences)
+    except InputError as error:
+        return "is a field that is not compared" in str(error)
 
 
 def examples(field: str) -> Iterator[tuple[Scenario, int]]:
@@ -188,6 +197,8 @@ def test_every_field_is_compared(field: str) -> None:
     for scenario, index in found:
         step = scenario["expected"]["steps"][index]
         for place in leaves(step[field]):
+            if place[-1:] == (KEY,):
+                continue  # a field of another name is refused
             wrong = changed(scenario, (index, field, *place))
 
             [difference, *_] = replay(wrong).differences

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.library.recordings.replay import replay
+from podium.past.recordings.replay import replay
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.36-devices"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))

@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.library.recordings.replay import replay
+from podium.past.recordings.replay import replay
+
+pytestmark = pytest.mark.slow
 
 RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.13"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))

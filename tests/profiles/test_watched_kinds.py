@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from builders import simulation
-from podium.engine.framework.profile import Profile
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.shelf import Shelf
 from podium.objects.kinds.registry import KINDS
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_policy, from_provider
-from podium.profiles.user_rules.loading import Rules, rules_in
+from podium.profiles.user_rules.loading import LoadedRules, rules_in
 from podium.profiles.watched_kinds import watched_kinds
 from podium.rules import predicate
 from random_clusters_v1_36 import ClusterV136, clusters_v1_36
@@ -27,13 +26,23 @@ def test_only_what_the_rules_read_is_watched() -> None:
         "kind": "Policy",
         "apiVersion": "v1",
         "predicates": [{"name": "PodFitsResources"}],
-        "priorities": [{"name": "ServiceSpreadingPriority", "weight": 1}],
+        "priorities": [{"name": "MostRequestedPriority", "weight": 1}],
     }
     profile = from_policy(policy, Options(disable_preemption=True))
 
     found = watched_kinds([profile])
 
-    assert found == {"Node", "Pod", "Service", "PersistentVolumeClaim"}
+    assert found == {"Node", "Pod", "PersistentVolumeClaim"}
+
+
+def test_the_older_name_of_a_priority_reads_the_same_kinds() -> None:
+    def kinds(name: str) -> set[str]:
+        policy = {"kind": "Policy", "apiVersion": "v1", "predicates": []}
+        rules = {"priorities": [{"name": name, "weight": 1}]}
+        return set(watched_kinds([from_policy({**policy, **rules}, Options())]))
+
+    assert {"Service", "ReplicaSet"} <= kinds("ServiceSpreadingPriority")
+    assert kinds("ServiceSpreadingPriority") == kinds("SelectorSpreadPriority")
 
 
 def test_the_defaults_watch_nothing_that_only_controllers_read() -> None:
@@ -95,10 +104,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("alone", CASES, ids=lambda profile: profile.name)
+@pytest.mark.parametrize("number", range(len(CASES)))
 @given(world=clusters_v1_36(least_nodes=1))
 @settings(max_examples=15)
-def test_a_rule_looks_up_the_kinds_that_it_declares(alone: Profile, world: ClusterV136) -> None:
+def test_a_rule_looks_up_the_kinds_that_it_declares(number: int, world: ClusterV136) -> None:
+    alone = CASES[number]
     made = simulation(*world.objects(), profile=alone)
     read = recording(made.cache.columns.catalog)
 
@@ -115,7 +125,7 @@ def test_a_users_rule_may_look_up_every_kind() -> None:
         return True
 
     [spec] = rules_in(mine)
-    rules = Rules({spec.name: spec})
+    rules = LoadedRules({spec.name: spec})
     profile = from_provider("DefaultProvider", Options(rules=rules))
 
     assert watched_kinds([profile]) == {"Node", "Pod"} | {

@@ -10,7 +10,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,15 +20,16 @@ from msgspec.structs import replace
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups.wakeups import MoveRules
-from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.observers import AttemptResult
-from podium.daemon.options import SchedulerOptions
-from podium.daemon.page_data.activity import Activity
-from podium.daemon.page_data.page_data import PageData
+from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod, PodCondition
 from podium.objects.reading.collection import Objects
+from podium.past.decisions.decision_log import DecisionLog
 from podium.profiles.policy.build import Options, from_provider
+from podium.scheduler.state.observers import AttemptResult
+from podium.scheduler.state.options import SchedulerOptions
+from podium.serving.page_data.activity import ActivityObserver
+from podium.serving.page_data.page_data import PageData
 from podium.web.app import pages
 
 
@@ -42,35 +43,46 @@ class Playground:
     def __init__(self, profile: Profile | None = None, *, recording: bool = True) -> None:
         self._simulation = Simulation(profile or default_profile())
         self._recording = recording
+        self._pods: dict[str, Pod] = {}
         self.profiles = {self._simulation.profile.scheduler_name: self._simulation.profile}
         self.options = SchedulerOptions()
         self.cache = self._simulation.cache
         self.queue = SchedulingQueue(time.time, MoveRules())
-        self._log, self._pulse = DecisionLog(), Activity()
+        self._log, self._pulse = DecisionLog(), ActivityObserver()
         self.page_data = PageData(self, self._pulse, log=self._log)
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
-        fresh = Simulation(profiles[0])
-        fresh.cache = self.cache
-        fresh._answers = {profiles[0].scheduler_name: None}
+        fresh = Simulation(profiles[0], fast=False)
+        fresh.cache = fresh.decider.cache = self.cache
         self._simulation, self.options = fresh, options
         self.profiles = {each.scheduler_name: each for each in profiles}
+
+    def pods(self) -> Iterable[Pod]:
+        """Every pod as it was created."""
+        return self._pods.values()
+
+    def look(self, pod: Pod, profile: Profile) -> Decision:
+        """Decide about a pod, and change nothing."""
+        return self._simulation.decider.look(pod, profile)
 
     def load(self, objects: Objects) -> None:
         """Take over the objects, and queue the pods that have no node."""
         self._simulation.load(objects)
+        self._pods |= {pod.key: pod for pod in objects.pods}
         for pod in objects.pods:
             self._pulse.pod_seen(None, pod)
             if not pod.spec.node_name and not pod.finished:
                 self.queue.add(pod)
 
     def create(self, pod: Pod) -> None:
+        self._pods[pod.key] = pod
         self._pulse.pod_seen(None, pod)
         self.queue.add(pod)
 
     def delete(self, pod: Pod) -> None:
         """A pod that waits is deleted."""
         self.queue.delete(pod)
+        self._pods.pop(pod.key, None)
         self._pulse.pod_seen(pod, None)
 
     def work(self, most: int = 1_000_000) -> int:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from control_plane.harness import ADMIN, ControlPlane, Program, free_port, until
-from daemon.api_server.test_asking import own_address
+from control_plane.harness import ADMIN, ControlPlane, Program, free_port
+from scheduler.api_server.test_asking import own_address
+from waiting import until
 from web.test_live_cluster import get
 
 PODS = "/api/v1/namespaces/kube-system/pods"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from podium.releases import RELEASES
 from web.playground import Served
 
 
@@ -180,6 +181,13 @@ def test_other_weights_move_pods_but_nothing_is_applied(site: Served) -> None:
     assert found["moved"] > 0
     assert {change["after"] for change in found["changes"]} <= {"a-1", "a-2"}
     assert data(site, "profile") == before
+
+
+def test_every_release_can_be_compared_with(site: Served) -> None:
+    names = [each["name"] for each in data(site, "profile")["named"]]
+
+    newest_first = [each.name for each in reversed(RELEASES)]
+    assert names == [*newest_first, "ClusterAutoscalerProvider"]
 
 
 def test_applied_rules_can_be_read_back(site: Served) -> None:

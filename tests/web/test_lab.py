@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from control_plane.harness import until
+from waiting import until
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -26,7 +26,7 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
         self.process = subprocess.Popen(
-            [*command, "--kubeconfig", str(folder / "kubeconfig")],
+            [*command, "--write-kubeconfig", str(folder / "kubeconfig")],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": str(SOURCES)},

@@ -17,6 +17,8 @@ from builders import node, pod
 from podium.objects.reading.collection import Objects
 from web.playground import Playground, Served
 
+pytestmark = pytest.mark.slow
+
 NODES, PODS = 5_000, 50_000
 ZONE = "failure-domain.beta.kubernetes.io/zone"
 
@@ -111,9 +113,7 @@ def test_a_placed_pod_is_explained_as_of_now_and_all_nodes_scroll(
 ) -> None:
     page.goto(f"{large.url}#/pods/team-0/app-7")
 
-    expect(page.get_by_text("Worked out again for the cluster as it is now")).to_be_visible(
-        timeout=60_000
-    )
+    expect(page.get_by_text("This is what would be decided now")).to_be_visible(timeout=60_000)
     page.click("text=Show all 5,000 nodes")
     rows = page.locator(".heat-map tbody tr:not(.space)")
     assert rows.count() < 100, "only the rows in view are in the document"

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from control_plane.harness import ADMIN, ControlPlane, free_port, until
+from control_plane.harness import ADMIN, ControlPlane, free_port
+from waiting import until
 from web.conftest import PATIENCE
 
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"

@@ -102,6 +102,20 @@ def test_a_pending_pod_appears_and_leaves_by_itself(page: Page, site: Served) ->
     expect(page.locator("tr", has_text="batch/late")).to_have_count(0)
 
 
+def test_a_cell_shows_its_formula_and_nodes_can_be_found(page: Page, site: Served) -> None:
+    page.goto(f"{site.url}#/pods/{first_web(site)}")
+    row = page.locator(".heat-map tbody tr").first
+    row.locator("td.heat").first.click()
+    expect(page.locator(".formula")).to_contain_text("score")
+    expect(page.locator(".formula")).to_contain_text(" × ")
+    expect(page.locator(".formula")).to_contain_text(row.get_attribute("data-name") or "?")
+    name = row.get_attribute("data-name") or ""
+    page.get_by_label("Find", exact=True).fill(name)
+    expect(page.locator(".heat-map tbody tr")).to_have_count(1)
+    page.get_by_label("Find", exact=True).fill("no such node")
+    expect(page.locator(".heat-map tbody tr")).to_have_count(0)
+
+
 def test_a_decision_shows_scores_ties_and_rejections(page: Page, site: Served) -> None:
     key = first_web(site)
     page.goto(f"{site.url}#/pods/{key}")

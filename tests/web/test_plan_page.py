@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from podium.library.fitting.compare import compare
 from podium.library.reading import read
 from podium.profiles.policy.build import Options, from_policy, parse_policy
+from podium.what_if.compare.compare import compare
 from web.conftest import WORLD
 from web.playground import Served, default_profile
 from web.test_data import ask, data, refusal
@@ -121,7 +121,7 @@ def test_rules_of_your_own_are_compared_on_the_map(site: Served, page: Page) -> 
 
     text.fill(PACK)
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator(".outcome h2")).to_have_text("5 placements of 9 differ")
+    expect(page.locator(".outcome h2")).to_have_text("6 placements of 9 differ")
     maps = page.locator(".plan-map")
     expect(maps).to_have_count(2)
     expect(maps.last.locator("li")).to_have_count(6)

@@ -2,7 +2,9 @@
 
 PYTHONPATH=src:tests python -m world --seed 17            one seed, with what does not hold
 PYTHONPATH=src:tests python -m world --seed 17 --shrink   the fewest changes and faults that show it
+PYTHONPATH=src:tests python -m world --seed 17 --page F   its history as a page, written to F
 PYTHONPATH=src:tests python -m world --first 0 --seeds 500 many seeds, with the faults they held
+PYTHONPATH=src:tests python -m world --mutants --seeds 500 the first seed that finds each mutant
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import TextIO
 
 import msgspec
 
+from world.mutants import MUTANTS
+from world.page import page_of
 from world.plan import Plan, make_plan
 from world.run import Outcome, run_plan, run_seeds
 from world.shrink import shrunk
@@ -31,17 +35,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="repeat this seed")
     parser.add_argument("--plan", help="carry out the plan in this file")
     parser.add_argument("--shrink", action="store_true", help="make a failing plan smaller")
+    parser.add_argument("--page", metavar="FILE", help="write the history as a page to this file")
     parser.add_argument("--first", type=int, default=0, help="the first of many seeds")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
+    parser.add_argument("--mutants", action="store_true", help="look for seeds that find mutants")
     given = parser.parse_args()
     if given.plan:
-        return one(msgspec.json.decode(Path(given.plan).read_bytes(), type=Plan), given.shrink)
+        plan = msgspec.json.decode(Path(given.plan).read_bytes(), type=Plan)
+        return one(plan, given.shrink, given.page)
     if given.seed is not None:
-        return one(make_plan(given.seed), given.shrink)
-    return many(range(given.first, given.first + given.seeds))
+        return one(make_plan(given.seed), given.shrink, given.page)
+    seeds = range(given.first, given.first + given.seeds)
+    return of_mutants(seeds) if given.mutants else many(seeds)
 
 
-def one(plan: Plan, shrink: bool) -> int:
+def one(plan: Plan, shrink: bool, page: str | None = None) -> int:
     outcome = run_plan(plan)
     show(summary(outcome))
     if shrink and outcome.findings:
@@ -49,6 +57,10 @@ def one(plan: Plan, shrink: bool) -> int:
         outcome = run_plan(plan)
         show(msgspec.json.format(msgspec.json.encode(plan)).decode())
         show(summary(outcome))
+    if page is not None:
+        text, outcome = page_of(plan)
+        Path(page).write_text(text, "utf-8")
+        show(f"the history is in {page}")
     return 1 if outcome.findings else 0
 
 
@@ -63,6 +75,17 @@ def summary(outcome: Outcome) -> str:
         return head
     repeat = f"PYTHONPATH=src:tests python -m world --seed {plan.seed} --shrink"
     return "\n".join([head, *(f"  {each}" for each in outcome.findings), f"  {repeat}"])
+
+
+def of_mutants(seeds: range) -> int:
+    """Print the first seed that finds each mutant, and what it finds."""
+    unfound = 0
+    for mutant in MUTANTS:
+        with mutant.put():
+            found = next((each for each in run_seeds(seeds) if each.findings), None)
+        unfound += found is None
+        show(f"{mutant.name}: {found and (found.plan.seed, found.findings[:3])}")
+    return 1 if unfound else 0
 
 
 def many(seeds: range) -> int:

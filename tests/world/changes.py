@@ -213,6 +213,88 @@ def _compact(registry: Registry, rng: random.Random) -> None:
             table.compact(registry.store.version)
 
 
+def _resize_pod(registry: Registry, rng: random.Random) -> None:
+    """Change what a running pod requests, in its spec and in its status, as a kubelet does."""
+    running = [
+        each
+        for each in registry.list("Pod")
+        if each["spec"].get("nodeName") and each["status"].get("phase") == "Running"
+    ]
+    if not running:
+        return
+    cpu = rng.choice(("10m", "100m", "400m"))
+
+    def resized(pod: Any) -> Any:
+        for container in pod["spec"]["containers"]:
+            container["resources"]["requests"]["cpu"] = cpu
+        return pod
+
+    def reported(pod: Any) -> Any:
+        pod["status"]["containerStatuses"] = [
+            {
+                "name": each["name"],
+                "image": each["image"],
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "allocatedResources": each["resources"]["requests"],
+                "resources": each["resources"],
+            }
+            for each in pod["spec"]["containers"]
+        ]
+        return pod
+
+    name = rng.choice(running)["metadata"]["name"]
+    registry.modify("Pod", name, "default", change=resized, subresource="resize")
+    registry.modify("Pod", name, "default", change=reported, subresource="status")
+
+
+def _burst(registry: Registry, rng: random.Random) -> None:
+    """Many pods that no rule can tell apart."""
+    like = objects.pod("like", rng, gates=False)
+    like["spec"].pop("volumes", None)
+    for name in rng.sample(objects.POD_NAMES, 10):
+        if registry.find("Pod", name, "default") is None:
+            metadata = {**like["metadata"], "name": name}
+            registry.create("Pod", {**like, "metadata": metadata})
+
+
+def _publish_devices(registry: Registry, rng: random.Random) -> None:
+    name = _one(registry, rng, "Node")["metadata"]["name"]
+    registry.create("ResourceSlice", objects.device_slice(name, rng))
+
+
+def _remove_devices(registry: Registry, rng: random.Random) -> None:
+    _delete(registry, _one(registry, rng, "ResourceSlice"))
+
+
+def _claiming_pod(registry: Registry, rng: random.Random) -> None:
+    """A pod with a claim of devices, which it may share with a pod before it."""
+    made = objects.pod(rng.choice(objects.POD_NAMES), rng)
+    made["spec"].pop("volumes", None)
+    name = f"d-{rng.randrange(4)}"
+    if registry.find("ResourceClaim", name, "default") is None:
+        registry.create("ResourceClaim", objects.device_claim(name, rng))
+    made["spec"]["resourceClaims"] = [{"name": "some", "resourceClaimName": name}]
+    registry.create("Pod", made)
+
+
+def _slot_pod(registry: Registry, rng: random.Random) -> None:
+    """A pod for which a reserve rule takes a slot of its node."""
+    made = objects.pod(rng.choice(objects.POD_NAMES), rng)
+    made["spec"].pop("volumes", None)
+    made["metadata"]["labels"]["slot"] = "yes"
+    registry.create("Pod", made)
+
+
+def _second_pod(registry: Registry, rng: random.Random) -> None:
+    """A pod of the second profile."""
+    made = objects.pod(rng.choice(objects.POD_NAMES), rng)
+    made["spec"].pop("volumes", None)
+    made["spec"]["schedulerName"] = "second"
+    registry.create("Pod", made)
+
+
 _ACTS: dict[str, Act] = {
     "create-pod": _create_pod,
     "replace-pod": _replace_pod,
@@ -237,4 +319,11 @@ _ACTS: dict[str, Act] = {
     "delete-budget": _delete_budget,
     "delete-claim": _delete_claim,
     "compact": _compact,
+    "resize-pod": _resize_pod,
+    "burst": _burst,
+    "publish-devices": _publish_devices,
+    "remove-devices": _remove_devices,
+    "claiming-pod": _claiming_pod,
+    "slot-pod": _slot_pod,
+    "second-pod": _second_pod,
 }

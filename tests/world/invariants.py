@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from podium.lab.api.resources import stored
 from podium.objects.quantity import milli
 from world.objects import SELECTOR
+from world.rules import ANNOTATION
 
 if TYPE_CHECKING:
-    from podium.simulation.cluster import Replica
-    from world.faulty_api import Sent
+    from podium.engine.framework.decision import Decision
+    from podium.virtual_cluster.cluster import Replica
+    from world.network import Sent
     from world.run import Entry, Placement, World
 
 #: Seconds in which requests about one object are counted, and how many there may be: beyond them,
@@ -44,6 +46,7 @@ def history_findings(world: World) -> Iterator[str]:
     yield from _leaders(world)
     yield from _storms(world)
     yield from _placements_that_do_not_fit(world)
+    yield from _devices(world)
 
 
 # --- bindings -----------------------------------------------------------------------------------
@@ -106,8 +109,12 @@ def _deletions(world: World) -> dict[str, float]:
 
 
 def _does_not_show(question: Sent, uid: str, deleted: dict[str, float]) -> bool:
-    """Whether a question about a pod was refused, or answered with another pod of that name."""
-    return question.answered >= 400 or deleted.get(uid, math.inf) <= question.ended
+    """Whether the answer to a question was that there is no such pod, or another of that name.
+
+    Any other refusal says nothing of the pod: neither a right that is missing nor a server that is
+    busy.
+    """
+    return question.answered == 404 or deleted.get(uid, math.inf) <= question.ended
 
 
 def _decided_again(world: World) -> Iterator[str]:
@@ -212,6 +219,7 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
     bound: dict[str, tuple[str, int, Any]] = {}
     claims: dict[str, Any] = {}
     forgotten: set[tuple[str, int]] = set()
+    ports: dict[str, set[int]] = {}
     for entry in world.history:
         while following is not None and following.time <= entry.time:
             decided[following.replica, following.uid] = following
@@ -225,6 +233,7 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
             last = entry.after or entry.before
             assert last is not None
             uid = last["metadata"]["uid"]
+            ports[uid] = _ports(last)
             if entry.after is None or entry.after["status"].get("phase") in FINISHED:
                 forgotten |= _forgotten_ports(bound.pop(uid, None), bound.values())
                 continue
@@ -239,11 +248,48 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
                         if by == entry.writer or version <= placement.pods_seen
                     ]
                     seen = _versions(nodes[placement.node], placement.nodes_seen)
-                    yield from _misfit(entry, placement, seen, others, claims, forgotten=forgotten)
+                    freed = _freed_ports(placement, decided, bound, ports)
+                    yield from _misfit(
+                        entry, placement, seen, others, claims, forgotten=forgotten | freed
+                    )
             node = entry.after["spec"].get("nodeName")
             if node:
                 by, version, _ = bound.get(uid, (entry.writer, entry.version, None))
                 bound[uid] = (by, version, entry.after)
+
+
+def _devices(world: World) -> Iterator[str]:
+    """A device belongs to one claim; a pod that is bound has its claims, with their devices."""
+    if world.plan.generation == "v1.13":
+        return  # which knows of no claims
+    claims: dict[str, Any] = {}
+    for entry in world.history:
+        if entry.kind == "ResourceClaim":
+            name = _name(entry.after or entry.before)
+            if entry.after is None:
+                claims.pop(name, None)
+                continue
+            claims[name] = entry.after
+            own = _allocated(entry.after)
+            for other, claim in claims.items():
+                if other != name and own & _allocated(claim):
+                    shared = sorted(own & _allocated(claim))
+                    yield f"claims {name} and {other} have {shared} at {entry.time:.3f} s"
+        elif is_binding(entry) and entry.writer:
+            assert entry.after is not None
+            uid = entry.after["metadata"]["uid"]
+            for wanted in entry.after["spec"].get("resourceClaims") or ():
+                claim = claims.get(wanted["resourceClaimName"])
+                status = (claim or {}).get("status") or {}
+                if uid not in {each["uid"] for each in status.get("reservedFor") or ()}:
+                    yield f"pod {_name(entry.after)} is bound without its claim"
+
+
+def _allocated(claim: Any) -> set[tuple[str, str, str]]:
+    """The devices that a claim has."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results") or ()
+    return {(each["driver"], each["pool"], each["device"]) for each in results}
 
 
 def _versions(versions: list[tuple[int, Any]], seen: int) -> list[Any]:
@@ -268,6 +314,35 @@ def _forgotten_ports(
         if each["spec"].get("nodeName") == node
         for port in _ports(each) & _ports(left[2])
     }
+
+
+def _freed_ports(
+    placement: Placement,
+    decided: dict[tuple[str, str], Placement],
+    bound: dict[str, tuple[str, int, Any]],
+    ports: dict[str, set[int]],
+) -> set[tuple[str, int]]:
+    """The ports of other pods that a pod freed when it was assumed there and then forgotten.
+
+    The replica had not seen the other pod when it assumed this one, whose binding was refused.
+    """
+    left = {
+        port
+        for (replica, uid), other in decided.items()
+        if replica == placement.replica and other.node == placement.node
+        if uid != placement.uid and not _is_on(bound.get(uid), placement.node)
+        for port in ports.get(uid, ())
+    }
+    return {
+        (uid, port)
+        for uid, found in bound.items()
+        if _is_on(found, placement.node)
+        for port in ports.get(uid, set()) & left
+    }
+
+
+def _is_on(found: tuple[str, int, Any] | None, node: str) -> bool:
+    return found is not None and found[2]["spec"].get("nodeName") == node
 
 
 def _misfit(
@@ -304,13 +379,26 @@ def _misfit(
     taken = {(each["metadata"]["uid"], port) for each in here for port in _ports(each)}
     if _ports(pod) & {port for _, port in taken - forgotten}:
         yield f"{what}: its host port is taken"
+    if _slot(pod) is not None and _slot(pod) in map(_slot, here):
+        yield f"{what}: its slot {_slot(pod)} is taken"
     if any(_keeps_off(pod, each) or _keeps_off(each, pod) for each in here):
         yield f"{what}: it must not be beside a pod like itself"
+    yield from (f"{what}: its claim {name} is not bound" for name in _unbound(pod, claims))
+
+
+def _unbound(pod: Any, claims: dict[str, Any]) -> Iterator[str]:
+    """The claims of a pod that have no volume."""
     for volume in pod["spec"].get("volumes") or ():
         wanted = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         claim = claims.get(wanted) if wanted else None
         if wanted and claim is not None and not claim["spec"].get("volumeName"):
-            yield f"{what}: its claim {wanted} is not bound"
+            yield wanted
+
+
+def _slot(pod: Any) -> str | None:
+    """The slot that a reserve rule has taken for a pod."""
+    found: str | None = (pod["metadata"].get("annotations") or {}).get(ANNOTATION)
+    return found
 
 
 def _accepts(node: Any, pod: Any) -> bool:
@@ -389,7 +477,8 @@ def state_findings(world: World, replica: Replica) -> Iterator[str]:
         "events kept for pods in flight": len(queue._in_flight._requests),
         "other writes": len(scheduler._writes),
         "retries": sum(each.failure_handler.retrying for each in scheduler._all_actions()),
-        "promised volumes": len(+cache._promises),
+        "promised volumes": len(cache.columns.catalog.promised_volumes)
+        + len(cache.columns.catalog.provisioning),
         "queued changes": len(scheduler.state._waiting or ()),
         "earlier actions": len(scheduler._former_actions),
     }
@@ -472,9 +561,7 @@ def stored_findings(world: World) -> Iterator[str]:
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
     for pod in world.cluster.registry.list("Pod"):
         nominated = (pod.get("status") or {}).get("nominatedNodeName")
-        # Some attempts leave a nomination as it is, as those of kube-scheduler do: in v1.13 while
-        # there is no node at all and where preemption finds no victims, in v1.36 when a post-filter
-        # ends with an error. This goes by the decision, not by what was written of it.
+        # Some attempts leave a nomination as it is (`keeps_nomination`).
         kept_at = world.kept_nominations.get(pod["metadata"]["uid"])
         kept = kept_at is not None and kept_at > _deleted_at(world, nominated)
         # A pod that is being deleted is not attempted any more.
@@ -482,6 +569,21 @@ def stored_findings(world: World) -> Iterator[str]:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
         if _waits(pod) and not _is_told(pod):
             yield f"pod {_name(pod)} waits, and nothing says why"
+
+
+def keeps_nomination(decision: Decision, generation: str) -> bool:
+    """Whether kube-scheduler leaves the nomination to a node that is gone after this attempt.
+
+    In v1.13 it does so where the attempt ended with an error, as it does while there is no node at
+    all, and where preemption might help somewhere and finds no victims. In v1.36 it does so for a
+    pod that is held or that a pre-filter refuses: the post-filter for devices ends with an error.
+    """
+    if decision.node is not None:
+        return False
+    if generation == "v1.13":
+        tried = decision.preemption
+        return tried is None or (bool(tried.potential) and tried.node is None)
+    return decision.held is not None or decision.refused is not None
 
 
 def _deleted_at(world: World, node: str | None) -> float:

@@ -8,23 +8,37 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from podium.daemon import failure_handler
-from podium.daemon.binder import Binder, NotBoundError
-from podium.daemon.cluster_state import ClusterState
-from podium.daemon.failure_handler import FailureHandler
-from podium.daemon.object_index import ObjectIndex
-from podium.daemon.pod_status import PodStatusWriter
+from msgspec.structs import replace
+
+from podium.host.cluster_run import ClusterRun
 from podium.host.scheduler_host import SchedulerHost
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
 from podium.kube.reflector import Reflector
+from podium.scheduler.placing import failure_handler
+from podium.scheduler.placing.binder import Binder, NotBoundError
+from podium.scheduler.placing.failure_handler import FailureHandler
+from podium.scheduler.placing.pod_status import PodStatusWriter
+from podium.scheduler.state.cluster_state import ClusterState
+from podium.scheduler.state.object_index import ObjectIndex
 
-Mutant = Callable[[], AbstractContextManager[None]]
+
+class Mutant(NamedTuple):
+    """A deliberate fault."""
+
+    put: Callable[[], AbstractContextManager[None]]
+    #: A seed that finds it, and a part of what it finds; `make soak` looks for others.
+    seed: int | None = None
+    finding: str = ""
+
+    @property
+    def name(self) -> str:
+        """The fault in words."""
+        return self.put.__name__.replace("_", " ")
 
 
 @contextmanager
@@ -38,8 +52,8 @@ def retry_without_backoff() -> Iterator[None]:
 def forgotten_undo() -> Iterator[None]:
     """A pod that could not be bound stays on its node in the cache."""
 
-    def undo(self: Any, turn: Any, result: Any, error: str, volumes: bool) -> None:
-        self._failure_handler.not_bound(turn, result, error, volumes=volumes)
+    def undo(self: Any, turn: Any, result: Any, error: str, stage: Any) -> None:
+        self._failure_handler.not_bound(turn, result, error, stage)
 
     with patch.object(Binder, "_undo", undo):
         yield
@@ -50,8 +64,8 @@ def doubled_bind() -> Iterator[None]:
     """A binding that was answered is sent again."""
     post = Binder._post
 
-    async def twice(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
-        await post(self, pod, node, is_lost=is_lost)
+    async def twice(self: Any, profile: Any, pod: Any, node: str, *, is_lost: bool) -> None:
+        await post(self, profile, pod, node, is_lost=is_lost)
         with suppress(ApiError):
             await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
 
@@ -63,7 +77,7 @@ def doubled_bind() -> Iterator[None]:
 def lost_answer_is_a_refusal() -> Iterator[None]:
     """A binding without an answer counts as not carried out."""
 
-    async def post(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
+    async def post(self: Any, profile: Any, pod: Any, node: str, *, is_lost: bool) -> None:
         try:
             await self._client.bind(pod.namespace, pod.name, pod.metadata.uid, node, timeout=15.0)
         except ApiError as error:
@@ -96,8 +110,13 @@ def decides_without_the_lease() -> Iterator[None]:
         self.scheduler.leading.set()
         return start(self, supervisor)
 
-    with patch.object(SchedulerHost, "start", started):
+    with patch.object(SchedulerHost, "start", started), _writes_in_any_case():
         yield
+
+
+def _writes_in_any_case() -> AbstractContextManager[Any]:
+    """Send writes whoever holds the lease: otherwise the client refuses them."""
+    return patch.object(ClusterRun, "_leads", lambda _: True)
 
 
 @contextmanager
@@ -110,7 +129,7 @@ def victims_stay_terminating() -> Iterator[None]:
 @contextmanager
 def leader_for_ever() -> Iterator[None]:
     """A replica that has lost the lease goes on until it is told to stop."""
-    with patch.object(SchedulerHost, "abandon", lambda _: None):
+    with patch.object(SchedulerHost, "abandon", lambda _: None), _writes_in_any_case():
         yield
 
 
@@ -201,7 +220,7 @@ def nominations_are_not_written() -> Iterator[None]:
 def hanging_request_is_awaited() -> Iterator[None]:
     """A binding without an answer is awaited for ever."""
 
-    async def post(self: Any, pod: Any, node: str, *, is_lost: bool) -> None:
+    async def post(self: Any, profile: Any, pod: Any, node: str, *, is_lost: bool) -> None:
         while True:
             try:
                 await self._client.bind(
@@ -243,23 +262,64 @@ def failures_are_not_told() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def asks_once() -> Iterator[None]:
+    """A pod counts as not bound when the question where it is was refused, whatever the code."""
+
+    async def read(self: Any, path: str, error: Exception) -> Any:
+        try:
+            return await self._client.get(path)
+        except ApiError:
+            raise NotBoundError(str(error)) from error
+
+    with patch.object(Binder, "_read", read):
+        yield
+
+
+@contextmanager
+def nomination_kept_wrongly() -> Iterator[None]:
+    """A nomination stays when an attempt should end it."""
+    nomination_of = failure_handler.nomination_of
+
+    def kept(decision: Any, profile: Any) -> str | None:
+        return nomination_of(decision, profile) or None
+
+    with patch.object(failure_handler, "nomination_of", kept):
+        yield
+
+
+@contextmanager
+def logs_another_pod() -> Iterator[None]:
+    """A write that failed is told with the name of another pod."""
+    warning = failure_handler.logger.warning
+
+    def warn(text: str, *about: Any) -> None:
+        warning(text, "default/another", *about[1:])
+
+    with patch.object(failure_handler.logger, "warning", warn):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
-    retry_without_backoff,
-    forgotten_undo,
-    doubled_bind,
-    lost_answer_is_a_refusal,
-    failed_extender_is_a_refusal,
-    decides_without_the_lease,
-    victims_stay_terminating,
-    leader_for_ever,
-    lease_without_waiting,
-    deletions_missed_by_lists,
-    expired_watch_goes_on,
-    unsettled_is_bound,
-    freed_room_wakes_nobody,
-    nominations_are_not_written,
-    hanging_request_is_awaited,
-    preemptor_is_not_retried,
-    failures_are_told_again,
-    failures_are_not_told,
+    Mutant(retry_without_backoff, 3, "more requests were sent"),
+    Mutant(forgotten_undo, 13, "assumed pods"),
+    Mutant(doubled_bind, 0, "after it was bound"),
+    Mutant(lost_answer_is_a_refusal, 25, "on node"),
+    Mutant(failed_extender_is_a_refusal),
+    Mutant(decides_without_the_lease, 1, "holds the lease"),
+    Mutant(victims_stay_terminating),
+    Mutant(leader_for_ever, 21, "holds the lease"),
+    Mutant(lease_without_waiting, 1, "holds the lease"),
+    Mutant(deletions_missed_by_lists, 3, "no rest within"),
+    Mutant(expired_watch_goes_on, 0, "no rest within"),
+    Mutant(unsettled_is_bound, 9, "is left with"),
+    Mutant(freed_room_wakes_nobody, 0, "was not bound"),
+    Mutant(nominations_are_not_written),
+    Mutant(hanging_request_is_awaited, 6, "being bound"),
+    Mutant(preemptor_is_not_retried, 13, "a fresh scheduler finds"),
+    Mutant(failures_are_told_again, 1, "and again at"),
+    Mutant(failures_are_not_told, 3, "tells nothing of"),
+    Mutant(asks_once),
+    Mutant(nomination_kept_wrongly),
+    Mutant(logs_another_pod),
 )

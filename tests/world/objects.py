@@ -151,3 +151,62 @@ def budget(name: str, rng: random.Random) -> dict[str, Any]:
             "selector": {"matchLabels": {"app": rng.choice(("plain", "zoned"))}},
         },
     }
+
+
+#: What claims ask of a device: attributes that all have, that some have, and none.
+EXPRESSIONS = (
+    "",
+    'device.driver == "devices.test"',
+    'device.attributes["devices.test"].size >= 2',
+    'device.attributes["devices.test"].model.matches("^a+$")',
+    'device.attributes["devices.test"].missing == 1',
+    'device.capacity["devices.test"].memory.compareTo(quantity("2Gi")) >= 0',
+)
+
+
+def device_class() -> dict[str, Any]:
+    selector = {"cel": {"expression": 'device.driver == "devices.test"'}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "device"},
+        "spec": {"selectors": [selector]},
+    }
+
+
+def device_slice(node: str, rng: random.Random) -> dict[str, Any]:
+    devices = [
+        {
+            "name": f"d{number}",
+            "attributes": {
+                "size": {"int": rng.randint(1, 3)},
+                "model": {"string": rng.choice(("aaaa", "aab"))},
+            },
+            "capacity": {"memory": {"value": rng.choice(("1Gi", "4Gi"))}},
+        }
+        for number in range(rng.randint(1, 3))
+    ]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"slice-{node}"},
+        "spec": {
+            "driver": "devices.test",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": devices,
+        },
+    }
+
+
+def device_claim(name: str, rng: random.Random) -> dict[str, Any]:
+    exactly: dict[str, Any] = {"deviceClassName": "device", "count": rng.choice((1, 1, 2))}
+    expression = rng.choice(EXPRESSIONS)
+    if expression:
+        exactly["selectors"] = [{"cel": {"expression": expression}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "some", "exactly": exactly}]}},
+    }

@@ -31,13 +31,28 @@ REQUEST_FAULTS: Final = {
     "discovery": ("403", "429-after", "500", "503", *UNANSWERED),
     "watch": ("403", "410", "429-after", "500", "refused", "cut", "cut-inside", "silent", "lag"),
     "extender": ("500", "refused", "lost", "hang", "slow", "garbage"),
+    # Connections that cannot be opened, whatever they are for.
+    "connect": ("refused", "hang", "slow"),
 }
+#: What may be odd about a right answer: parts that begin and end anywhere, its form, and an end of
+#: the connection that is said, or not, or comes with one answer more than was asked for.
+QUIRKS: Final = (
+    "in pieces",
+    "in pieces",
+    "in chunks",
+    "with hints",
+    "closed",
+    "closed unsaid",
+    "twice",
+)
 #: Requests whose answers are read: a proxy may answer with a page of its own after they were
 #: carried out.
 READ_ANSWERS: Final = ("list", "get", "lease", "patch", "discovery")
+#: Requests that are refused with a pause of minutes or hours.
+PAUSED_VERBS: Final = ("bind", "status", "event", "lease", "list", "watch", "delete", "patch")
 #: Verbs that are hit more often, because more depends on them.
 VERBS: Final = (
-    *REQUEST_FAULTS,
+    *(verb for verb in REQUEST_FAULTS if verb != "connect"),
     *("bind", "bind", "status", "status", "watch", "watch", "delete", "delete", "lease"),
 )
 EXTENDERS: Final = (("filter",), ("filter", "prioritize"), ("bind",), ("filter", "bind"))
@@ -68,9 +83,29 @@ CHANGES: Final = {
 }
 #: Changes that seeds have besides those, by chance, at several times.
 MORE_CHANGES: Final = ("delete-nominated", "delete-assumed")
+#: Changes that seeds have at a few times besides, by chance.
+RARE_CHANGES: Final = {"resize-pod": 4, "burst": 2, "stall": 2, "reconfigure": 2}
+#: What besides the usual is part of the cluster and of its scheduler, and how often; the changes
+#: that belong to it.
+FEATURES: Final = {
+    # The engine reaches each of its ways of computing, also in a small cluster.
+    "small thresholds": 0.6,
+    "second profile": 0.2,
+    "reserve and permit": 0.2,
+    "devices": 0.25,
+    "shadow": 0.1,
+    "record": 0.08,
+}
+FEATURE_CHANGES: Final = {
+    "devices": (("publish-devices", 4), ("remove-devices", 2), ("claiming-pod", 8)),
+    "reserve and permit": (("slot-pod", 6),),
+    "second profile": (("second-pod", 6),),
+    "record": (("fill-disk", 2),),
+}
 #: What happens to machines instead of requests.
 ACCIDENTS: Final = {
     "restart-server": 3,
+    "change-token": 1,
     "kill-replica": 2,
     "stop-replica": 1,
     "set-clock": 2,
@@ -112,6 +147,11 @@ class Plan(msgspec.Struct, frozen=True):
     #: The longest time that a request takes without any fault.
     latency: float
     seconds: float
+    #: The chance that something is odd about an answer, and the most objects on a page of a list.
+    oddity: float
+    page: int
+    #: What besides the usual is part of the cluster and of its scheduler.
+    features: tuple[str, ...]
     changes: tuple[Change, ...]
     faults: tuple[Fault, ...]
 
@@ -136,10 +176,15 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
     faults = [_fault(rng, seconds, verbs) for _ in range(rng.choice((0, 1, 3, 6, 10)))]
     if rng.random() < 0.2:
         faults += _together(rng, seconds)
+    oddity, page = 0.0, 500
+    features: tuple[str, ...] = ()
     if more:
         apart = random.Random(f"more/{seed}")  # noqa: S311
         faults += _more_faults(apart, seconds, extender)
         changes += _more_changes(apart, seconds)
+        oddity, page = apart.choice((0.0, 0.02, 0.2)), apart.choice((1, 3, 500))
+        features = tuple(name for name, chance in FEATURES.items() if apart.random() < chance)
+        changes += _of_features(apart, seconds, features)
     return Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
@@ -149,6 +194,9 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
         nodes=rng.randint(1, 5),
         latency=rng.choice((0.0, 0.0, 0.01, 0.3)),
         seconds=seconds,
+        oddity=oddity,
+        page=page,
+        features=features,
         changes=tuple(sorted(changes, key=lambda each: each.at)),
         faults=tuple(sorted(faults, key=lambda each: each.start)),
     )
@@ -212,7 +260,28 @@ def _more_faults(rng: random.Random, seconds: float, extender: tuple[str, ...]) 
             Fault(*times, "extender", answer, 0.5, 4.0, rng.getrandbits(32)),
             Fault(*times, "watch", watch, 1.0, 12.0, rng.getrandbits(32)),
         ]
+    if rng.random() < 0.15:
+        start = rng.uniform(0, seconds)
+        times = (start, min(start + rng.choice((5.0, 20.0)), seconds))
+        kind, chance = rng.choice(REQUEST_FAULTS["connect"]), rng.choice((0.3, 1.0))
+        found.append(Fault(*times, "connect", kind, chance, 4.0, rng.getrandbits(32)))
+    if rng.random() < 0.15:
+        start, verb = rng.uniform(0, seconds), rng.choice(PAUSED_VERBS)
+        times = (start, min(start + rng.choice((5.0, 20.0)), seconds))
+        pause = rng.choice((60.0, 3600.0, 86_400.0))
+        found.append(Fault(*times, verb, "429-after", 0.5, pause, rng.getrandbits(32)))
     return found
+
+
+def _of_features(rng: random.Random, seconds: float, features: tuple[str, ...]) -> list[Change]:
+    """Changes of what a plan has besides the usual."""
+    acts = [act for name in features for act in FEATURE_CHANGES.get(name, ())]
+    acts += [each for each in RARE_CHANGES.items() if rng.random() < 0.25]
+    return [
+        Change(rng.choice((0.0, rng.uniform(0, seconds))), act, rng.getrandbits(32))
+        for act, most in acts
+        for _ in range(rng.randint(1, most))
+    ]
 
 
 def _more_changes(rng: random.Random, seconds: float) -> list[Change]:

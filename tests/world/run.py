@@ -8,20 +8,30 @@ it is started: it must find nothing left to do.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
+import os
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
-from podium.daemon.failure_handler import nomination_of
-from podium.daemon.observers import AttemptResult, Observer
-from podium.daemon.options import SchedulerOptions
+from podium.engine.framework.tuning import Tuning
+from podium.errors import InputError
 from podium.host.cluster_run import Lease
+from podium.host.history_rules import record_options, recorded_rules
+from podium.host.record_run import RecordOptions
+from podium.kube.access import Access
+from podium.kube.client import ApiClient
+from podium.kube.credentials import Credentials
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
 from podium.lab.api.options import DeleteOptions
@@ -31,13 +41,29 @@ from podium.lab.http.server import ApiServer
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.meta import JsonObject
-from podium.simulation.clocks import VirtualClock
-from podium.simulation.cluster import Replica, ReplicaOptions, SimulatedCluster
-from world import changes, invariants, objects
-from world.faulty_api import FaultyApi, Network, Sent
+from podium.past.format.frames import SegmentWriter
+from podium.past.format.reading import History
+from podium.past.format.writing import Limits
+from podium.past.replay.seeking import Derived, derive_all
+from podium.scheduler.state.observers import AttemptResult, Observer
+from podium.scheduler.state.options import SchedulerOptions
+from podium.virtual_cluster.clocks import VirtualClock
+from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
+from world import changes, invariants, objects, rules
+from world.network import Network, Sent
 from world.plan import Change, Plan, make_plan
 from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
+#: Thresholds with which a small cluster reaches every way of computing.
+SMALL = Tuning(
+    one_by_one=1,
+    steady_decisions=1,
+    min_reduction=1,
+    min_batch_rows=2,
+    journal_limit=40,
+    steady_rounds=1,
+    few_changes=2,
+)
 LEASE = Lease("kube-system", "podium", LeaseTimes())
 #: How long the cluster may take to come to rest once faults have ceased.
 REST_SECONDS = 400.0
@@ -45,6 +71,7 @@ REST_SECONDS = 400.0
 LONGEST_BACKOFF = 75.0
 #: How long claims of a pod may take to be bound.
 VOLUME_SECONDS = 30.0
+OPTIONS = SchedulerOptions(volume_seconds=VOLUME_SECONDS, verified_decisions=1)
 #: Seconds that a request takes at most once faults have ceased. Not 0: a pod that a controller
 #: evicts and makes anew at once would be bound for ever at one instant, while the watch that tells
 #: why it cannot stay waits for the end of its pause.
@@ -114,7 +141,6 @@ class Machine(Observer):
         self.clock = VirtualClock(world.cluster.loop, rate=rate)
         self.starts = 0
         self.replica: Replica | None = None
-        self.api: FaultyApi | None = None
         self._seen: tuple[int, int] | None = None
         self.start()
 
@@ -123,8 +149,7 @@ class Machine(Observer):
         world = self._world
         self.starts += 1
         name = f"replica-{self._index}-{self.starts}"
-        self.api = FaultyApi(world.cluster.server, world.network, name)
-        self.replica = world.add_replica(name, self.api, self.clock, self)
+        self.replica = world.add_replica(name, self.clock, self)
         world.names[name] = self.replica
         self.replica.task.add_done_callback(self._ended)
 
@@ -141,12 +166,12 @@ class Machine(Observer):
 
     def kill(self) -> None:
         """Lose the machine: nothing is sent any more, and nothing is finished."""
-        assert self.api is not None
         assert self.replica is not None
-        self._world.killed.add(self.replica.name)
-        self._world.ends[self.replica.name] = self._world.cluster.time
-        self.api.is_dead = True
-        self.api.drop_watches()
+        name, network = self.replica.name, self._world.network
+        self._world.killed.add(name)
+        self._world.ends[name] = self._world.cluster.time
+        network.dead.add(name)
+        network.drop(name)
         self.replica.task.cancel()
 
     def asked(self) -> None:
@@ -159,9 +184,10 @@ class Machine(Observer):
         assert replica is not None
         world.attempts[result.pod.uid] += 1
         world.tries.append((world.cluster.time, replica.name, result.pod.key))
-        kept = result.decision.node is None and (
-            nomination_of(result.decision, result.profile) is None
-        )
+        if result.decision.differences:
+            parts = "; ".join(result.decision.differences)
+            world.findings.append(f"kept answers decide otherwise about {result.pod.key}: {parts}")
+        kept = invariants.keeps_nomination(result.decision, world.plan.generation)
         world.kept_nominations[result.pod.uid] = world.cluster.time if kept else None
         pods, nodes = self._seen or self._versions()
         self._seen = None
@@ -170,6 +196,9 @@ class Machine(Observer):
             world.placements.append(
                 Placement(world.cluster.time, replica.name, *place, pods, nodes)
             )
+        if world.stall_seconds:
+            world.cluster.loop.let_pass(world.stall_seconds)
+            world.stall_seconds = 0.0
 
     def _versions(self) -> tuple[int, int]:
         """The resource versions up to which the replica has seen pods and nodes."""
@@ -188,8 +217,15 @@ class World:
             seed=plan.seed, kubelet=KubeletTimings(start=0.2, stop=0.5, job=5.0)
         )
         self.network = Network(
-            self.cluster.loop, plan.faults, self.cluster.rng("network"), plan.latency
+            self.cluster.loop,
+            lambda: self.cluster.server,
+            plan.faults,
+            self.cluster.rng("network"),
+            plan.latency,
+            plan.oddity,
+            plan.page,
         )
+        self.cluster.loop.connector = self.network.connect
         self.names: dict[str, Replica] = {}
         self.killed: set[str] = set()
         self.history: list[Entry] = []
@@ -205,8 +241,19 @@ class World:
         #: When controllers and users have made pods.
         self._pods_made: list[float] = []
         self.is_closing = False
+        #: How long the next decision takes, and whether nothing can be written to disk.
+        self.stall_seconds = 0.0
+        self.disk_is_full = False
+        #: Where histories are recorded, if they are.
+        self.folder = (
+            tempfile.TemporaryDirectory(prefix="world-") if "record" in plan.features else None
+        )
+        self.shadow: Replica | None = None
+        rules.now[0] = self.cluster.loop.time
         self.machines: list[Machine] = []
-        self.chosen = chosen_profiles(plan)
+        self.chosen = self._present = chosen_profiles(plan)
+        self._others = chosen_profiles(plan, packed=True)
+        self._changing: list[asyncio.Task[None]] = []
         for row in STORED.values():
             self.cluster.registry.subscribe([row.kind], self._recorder(row.kind))
 
@@ -229,37 +276,58 @@ class World:
 
     # --- the parts ----------------------------------------------------------------------------
 
-    def add_replica(
-        self, name: str, api: FaultyApi, clock: VirtualClock, observer: Machine
-    ) -> Replica:
+    def client(self, name: str, clock: VirtualClock) -> ApiClient:
+        """The client of a replica, which is that of `podium run`."""
+        access = Access(f"http://{name}", Token(self.network))
+        client = ApiClient(access, sleep=clock.sleep, clock=clock.stopwatch)
+        client._proxy = ""  # whatever the environment says
+        return client
+
+    def add_replica(self, name: str, clock: VirtualClock, observer: Machine) -> Replica:
         """Start a replica; with others it competes for the lease."""
         lease = LEASE if len(self.plan.rates) > 1 else None
         token = REPLICA.set(name)
         try:
-            return self._added(name, api, clock, observer, lease)
+            return self._added(name, clock, observer, lease)
         finally:
             REPLICA.reset(token)
 
     def _added(
-        self,
-        name: str,
-        api: FaultyApi,
-        clock: VirtualClock,
-        observer: Machine,
-        lease: Lease | None,
+        self, name: str, clock: VirtualClock, observer: Machine, lease: Lease | None
     ) -> Replica:
         return self.cluster.add_scheduler(
             self.chosen,
             log=ReplicaLog(name, self.lines, self.cluster.loop.time),
             name=name,
-            options=ReplicaOptions(
-                scheduler=SchedulerOptions(volume_seconds=VOLUME_SECONDS), lease=lease
-            ),
-            client=api,
+            options=ReplicaOptions(scheduler=OPTIONS, lease=lease, record=self._record(name)),
+            client=self.client(name, clock),
             clock=clock,
             observers=[observer],
             extender_post=Extender(self, observer),
         )
+
+    def _record(self, name: str) -> RecordOptions | None:
+        """Where the history of a replica is recorded, if it is."""
+        if self.folder is None:
+            return None
+        source = _source(self.plan, packed=False)
+        return record_options(f"{self.folder.name}/{name}", Limits(), source, self.chosen)
+
+    def _add_shadow(self) -> Replica:
+        """Start a replica that judges the placements of the others, and writes nothing."""
+        token = REPLICA.set("shadow")
+        try:
+            replica = self.cluster.add_scheduler(
+                self.chosen,
+                log=ReplicaLog("shadow", self.lines, self.cluster.loop.time),
+                name="shadow",
+                options=ReplicaOptions(scheduler=OPTIONS, shadow=True),
+                client=self.client("shadow", self.cluster.clock),
+            )
+        finally:
+            REPLICA.reset(token)
+        self.cluster.replicas.remove(replica)
+        return replica
 
     def ended(self, replica: Replica | None, task: asyncio.Task[int]) -> None:
         """Check the end of a replica."""
@@ -269,6 +337,8 @@ class World:
         if task.cancelled():
             return
         error = task.exception()
+        if isinstance(error, InputError) and self.disk_is_full:
+            return  # a history that cannot be begun ends the program, with a sentence
         if error is not None and not isinstance(error, ApiError):
             self.findings.append(f"{replica.name} died of {type(error).__name__}: {error}")
 
@@ -283,9 +353,15 @@ class World:
         root.addHandler(errors)
         root.addHandler(lines)
         was, root.propagate = root.propagate, False
+        disk = ExitStack()
+        if self.folder is not None:
+            disk.enter_context(disk_that_fills(lambda: self.disk_is_full))
+            disk.enter_context(self.folder)
         try:
             self._load()
             self.machines = [Machine(self, *each) for each in enumerate(plan.rates)]
+            if "shadow" in plan.features and not plan.extender:
+                self.shadow = self._add_shadow()
             for change in plan.changes:
                 cluster.loop.call_at(change.at, self._apply, change)
             cluster.run_until(plan.seconds)
@@ -298,6 +374,8 @@ class World:
                 self._check_rest()
             if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")
+            self._check_shadow()
+            self._check_records()
             self.findings += errors.found
             self.findings += invariants.history_findings(self)
             self.findings += told_findings(self)
@@ -317,16 +395,16 @@ class World:
             root.removeHandler(lines)
             root.propagate = was
             cluster.loop.set_exception_handler(lambda *_: None)
-            for machine in self.machines:
-                if machine.api is not None:
-                    machine.api.is_dead = True
+            self.network.dead.update(self.names)
             cluster.replicas.clear()
             cluster.close()
+            disk.close()
 
     def _load(self) -> None:
         rng = random.Random(f"nodes/{self.plan.seed}")  # noqa: S311
         nodes = [objects.node(f"n{number}", rng) for number in range(self.plan.nodes)]
-        self.cluster.load([*objects.priority_classes(), *nodes])
+        more = [objects.device_class()] if "devices" in self.plan.features else []
+        self.cluster.load([*objects.priority_classes(), *more, *nodes])
 
     def _apply(self, change: Change) -> None:
         act, rng = change.act, random.Random(change.number)  # noqa: S311
@@ -339,10 +417,24 @@ class World:
             self._delete_assumed(rng)
             return
         self.network.injected[act] += 1
-        machine = rng.choice(self.machines)
-        if act == "restart-server":
-            self._restart_server(rng)
-        elif act == "set-clock":
+        match act:
+            case "stall":
+                self.stall_seconds = rng.choice((0.5, 5.0, 20.0))
+            case "fill-disk":
+                self.disk_is_full = True
+                self.cluster.loop.call_later(rng.choice((1.0, 15.0)), self._free_disk)
+            case "reconfigure":
+                self._reconfigure()
+            case "restart-server":
+                self._restart_server(rng)
+            case "change-token":
+                self.network.token = f"token-{change.number}"
+            case _:
+                self._harm(rng.choice(self.machines), act, rng)
+
+    def _harm(self, machine: Machine, act: str, rng: random.Random) -> None:
+        """Let something happen to a machine."""
+        if act == "set-clock":
             machine.clock.set_forward(rng.uniform(-3600, 3600))
         elif machine.replica is not None and not machine.replica.task.done():
             if act == "kill-replica":
@@ -350,6 +442,20 @@ class World:
             else:
                 self.ends[machine.replica.name] = self.cluster.time
                 machine.replica.stop()
+
+    def _free_disk(self) -> None:
+        self.disk_is_full = False
+
+    def _reconfigure(self) -> None:
+        """Let every replica go on with profiles that score otherwise, or with those before."""
+        if self.plan.extender:
+            return
+        self._others, self._present = self._present, self._others
+        for replica in self._alive():
+            scheduler = replica.scheduler
+            if scheduler is not None and scheduler.synced.is_set():
+                changing = scheduler.reconfigure(self._present.profiles)
+                self._changing.append(self.cluster.loop.create_task(changing))
 
     def _delete_assumed(self, rng: random.Random) -> None:
         """Delete a pod between its decision and the answer to its binding, if there is one."""
@@ -370,18 +476,13 @@ class World:
         """Stop the API server for some seconds; it may have forgotten its history afterwards."""
         self.network.is_down = True
         forgets = rng.random() < 0.5
-        for machine in self.machines:
-            assert machine.api is not None
-            machine.api.drop_watches()
+        self.network.drop()
 
         def start() -> None:
             if forgets:
                 self.cluster.registry.store.resume(self.cluster.registry.store.version)
                 self.cluster.registry.store.table("pods").history.clear()
             self.cluster.server = ApiServer(self.cluster.registry)
-            for machine in self.machines:
-                assert machine.api is not None
-                machine.api.server = self.cluster.server
             self.network.is_down = False
 
         self.cluster.loop.call_later(rng.choice((0.1, 2.0, 10.0)), start)
@@ -390,6 +491,9 @@ class World:
         """End all faults: from now on every request is answered."""
         self.network.healed.set()
         self.network.latency = SETTLED_LATENCY
+        self.network.oddity = 0.0
+        self.stall_seconds = 0.0
+        self._free_disk()
 
     def _rest(self) -> None:
         """Let time pass until nothing happens any more, and every replica has seen everything.
@@ -434,7 +538,7 @@ class World:
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""
         controllers = self.cluster.controllers
-        if controllers is not None and controllers.cluster.queue.next_due() is not None:
+        if controllers is not None and not controllers.cluster.queue.is_idle:
             return False
         schedulers = [each.scheduler for each in self._alive()]
         return all(
@@ -463,7 +567,8 @@ class World:
     def _restless(self) -> str:
         parts = []
         controllers = self.cluster.controllers
-        due = controllers.cluster.queue.next_due() if controllers is not None else None
+        queue = controllers.cluster.queue if controllers is not None else None
+        due = queue.next_due() if queue is not None and not queue.is_idle else None
         if due is not None:
             parts.append(f"a controller has work at {due - self.cluster.clock.now():+.1f} s")
         for replica in self._alive():
@@ -482,6 +587,34 @@ class World:
         if not self._has_leader():
             parts.append("nobody leads")
         return "; ".join(parts) or "objects are written again and again"
+
+    def _check_shadow(self) -> None:
+        """A shadow goes on, whatever fails, and writes nothing."""
+        if self.shadow is None:
+            return
+        task = self.shadow.task
+        if task.done() and not task.cancelled():
+            self.findings.append(f"the shadow has ended: {task.exception() or task.result()}")
+        self.findings += [
+            f"the shadow sends {sent.method} {sent.path}"
+            for sent in self.network.sent
+            if sent.replica == "shadow" and sent.method not in {"GET", "WATCH"}
+        ]
+
+    def _check_records(self) -> None:
+        """Every history that was recorded can be read, and its decisions are made again.
+
+        Answers of extenders are not in a history, and a rule that reads the time answers otherwise.
+        """
+        if self.folder is None or self.plan.extender or "reserve and permit" in self.plan.features:
+            return
+        source = replace(_source(self.plan, packed=False), policy=None, provider=None, config=None)
+        for folder in sorted(Path(self.folder.name).iterdir()):
+            if not any(each.stat().st_size for each in folder.iterdir()):
+                continue  # the disk was full when it was begun
+            for each in derive_all(History(folder), recorded_rules(source)):
+                if isinstance(each, Derived) and each.difference is not None:
+                    self.findings.append(f"{folder.name}: {each.entry.pod}: {each.difference}")
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -503,7 +636,7 @@ class World:
         fresh = self.cluster.add_scheduler(
             self.chosen,
             name="fresh",
-            client=FaultyApi(self.cluster.server, self.network, "fresh"),
+            client=self.client("fresh", self.cluster.clock),
             extender_post=Extender(self),
         )
         self.cluster.run_until_quiet(limit_seconds=60.0)
@@ -520,6 +653,33 @@ def leads(replica: Replica) -> bool:
         and not scheduler._stopping
         and (elector is None or elector.leading)
     )
+
+
+@contextmanager
+def disk_that_fills(is_full: Callable[[], bool]) -> Iterator[None]:
+    """Let histories be written to a disk that may be full."""
+    write = SegmentWriter._write
+
+    def written(self: SegmentWriter, data: bytes) -> None:
+        if is_full():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(self, data)
+
+    with patch.object(SegmentWriter, "_write", written):
+        yield
+
+
+class Token(Credentials):
+    """The token of a replica, which is written anew when the API server wants another one."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(f"Bearer {network.token}")
+        self._network = network
+
+    async def renew(self, *, rejected: bool = False) -> bool:
+        """Read the token again."""
+        before, self.authorization = self.authorization, f"Bearer {self._network.token}"
+        return before != self.authorization
 
 
 class Extender:
@@ -597,26 +757,52 @@ class _Errors(logging.Handler):
         self.found.append(f"logged as an error: {text}")
 
 
-def chosen_profiles(plan: Plan) -> ChosenProfiles:
-    """The profiles of the plan's generation, with its extender."""
+def chosen_profiles(plan: Plan, *, packed: bool = False) -> ChosenProfiles:
+    """The profiles of the plan's generation, with its extender; *packed* prefers full nodes."""
+    chosen = _source(plan, packed=packed).choose()
+    if "small thresholds" not in plan.features:
+        return chosen
+    profile, *others = (replace(each, tuning=SMALL) for each in chosen.profiles)
+    return replace(chosen, profile=profile, others=tuple(others))
+
+
+def _source(plan: Plan, *, packed: bool) -> ProfileSource:
+    given: dict[str, Any] = {"environment": {}}
+    if "reserve and permit" in plan.features:
+        given["rules"] = ("world.rules",)
     if plan.generation == "v1.36":
-        config: dict[str, Any] = {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-        }
-        if plan.extender:
-            config["extenders"] = [_extender(plan) | {"httpTimeout": "2s"}]
-        text = {"config.json": msgspec.json.encode(config).decode()}
-        return ProfileSource(config="config.json", texts=text, environment={}).choose()
+        text = msgspec.json.encode(_configuration(plan, packed=packed)).decode()
+        return ProfileSource(config="config.json", texts={"config.json": text}, **given)
     if not plan.extender:
-        return ProfileSource(provider="DefaultProvider", environment={}).choose()
+        provider = "ClusterAutoscalerProvider" if packed else "DefaultProvider"
+        return ProfileSource(provider=provider, **given)
     policy = {
         "kind": "Policy",
         "apiVersion": "v1",
         "extenders": [_extender(plan) | {"httpTimeout": 2_000_000_000}],
     }
-    text = {"policy.json": msgspec.json.encode(policy).decode()}
-    return ProfileSource(policy="policy.json", texts=text, environment={}).choose()
+    text = msgspec.json.encode(policy).decode()
+    return ProfileSource(policy="policy.json", texts={"policy.json": text}, **given)
+
+
+def _configuration(plan: Plan, *, packed: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    strategy = {"type": "MostAllocated" if packed else "LeastAllocated"}
+    arguments = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]
+    config["profiles"] = [{"schedulerName": "default-scheduler", "pluginConfig": arguments}]
+    if "second profile" in plan.features:
+        # Without preemption, and indifferent to images.
+        disabled = {
+            "postFilter": {"disabled": [{"name": "DefaultPreemption"}]},
+            "score": {"disabled": [{"name": "ImageLocality"}]},
+        }
+        config["profiles"].append({"schedulerName": "second", "plugins": disabled})
+    if plan.extender:
+        config["extenders"] = [_extender(plan) | {"httpTimeout": "2s"}]
+    return config
 
 
 def _extender(plan: Plan) -> dict[str, Any]:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from world.mutants import MUTANTS, Mutant
-from world.run import run_seeds
+from world.plan import make_plan
+from world.run import run_plan, run_seeds
 
 #: Within so many seeds each mutant is found.
 SEEDS = 1000
+EACH = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
 
 
-def name_of(mutant: Mutant) -> str:
-    return mutant.__name__.replace("_", " ")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mutant", [each for each in MUTANTS if each.seed is not None], ids=lambda each: each.name
+)
+def test_the_seed_of_a_mutant_finds_it(mutant: Mutant) -> None:
+    assert mutant.seed is not None
+    with mutant.put():
+        findings = run_plan(make_plan(mutant.seed)).findings
+    assert any(mutant.finding in each for each in findings), findings
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("mutant", MUTANTS, ids=name_of)
-def test_a_mutant_is_found(mutant: Mutant, record_property: pytest.FixtureRequest) -> None:
-    with mutant():
+@EACH
+def test_a_mutant_is_found(mutant: Mutant, record_property: Callable[[str, object], None]) -> None:
+    with mutant.put():
         for outcome in run_seeds(range(SEEDS)):
             if outcome.findings:
-                record_property("found by seed", outcome.plan.seed)  # type: ignore[operator]
-                record_property("as", outcome.findings[0])  # type: ignore[operator]
+                record_property("found by seed", outcome.plan.seed)
+                record_property("as", outcome.findings[0])
                 return
     pytest.fail(f"no seed below {SEEDS} finds it")

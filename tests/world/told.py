@@ -18,10 +18,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from podium.daemon.logs import INFO, WARNINGS_ONLY, Log
+from podium.scheduler.telemetry.logs import INFO, WARNINGS_ONLY, Log
 
 if TYPE_CHECKING:
-    from world.faulty_api import Sent
+    from world.network import Sent
     from world.run import World
 
 #: The replica that runs right now: tasks inherit it.
@@ -30,6 +30,10 @@ REPLICA: ContextVar[str] = ContextVar("replica", default="")
 MARGIN_SECONDS = 1.0
 #: Events that failed are told again after so many seconds.
 EVENTS_AGAIN_SECONDS = 300.0
+#: So are pauses that are longer than any that is kept, and how such a line begins.
+PAUSES_AGAIN_SECONDS, ASKED_PAUSE = 60.0, " and Retry-After "
+#: How lines about a full disk begin: once each time that it is full, and once when it is not.
+DISK = ("nothing is recorded in ", "recording in ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def _successes(world: World) -> dict[tuple[str, str], list[float]]:
     """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for sent in world.network.sent:
-        if 0 < sent.answered < 300:
+        if 0 < sent.answered < 300 and not sent.is_part:
             found[sent.replica, _subject(sent)].append(sent.ended)
         found[sent.replica, _subject(sent)] += sent.heard
     for time, replica in world.network.extended:
@@ -140,7 +144,7 @@ def _repeated(world: World, successes: dict[tuple[str, str], list[float]]) -> It
         if before is None:
             continue
         about = _about(line.text)
-        if "event" in about and line.time - before > EVENTS_AGAIN_SECONDS:
+        if _may_be_repeated(world, line, line.time - before, count[key]):
             continue
         times = [successes.get((line.replica, each), []) for each in about]
         if about[:1] and about[0].startswith("pod "):
@@ -157,6 +161,15 @@ def _repeated(world: World, successes: dict[tuple[str, str], list[float]]) -> It
     for replica, total in lost.items():
         if total > 1:
             yield f"{replica} tells {total} times that it lost the lease"
+
+
+def _may_be_repeated(world: World, line: Line, seconds: float, count: int) -> bool:
+    """Whether a line may be told again so many seconds later, whatever has succeeded meanwhile."""
+    if "event" in _about(line.text):
+        return seconds > EVENTS_AGAIN_SECONDS
+    if ASKED_PAUSE in line.text:
+        return seconds >= PAUSES_AGAIN_SECONDS
+    return line.text.startswith(DISK) and count <= world.network.injected["fill-disk"]
 
 
 def _between(times: list[float], start: float, end: float) -> bool:
@@ -177,7 +190,7 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
             continue
         since = _told_since(sent, successes)
         if not any(
-            since <= line.time <= known_at + MARGIN_SECONDS and said in line.text
+            since <= line.time <= known_at + MARGIN_SECONDS and re.search(said, line.text)
             for line in lines[sent.replica]
         ):
             yield (
@@ -241,32 +254,41 @@ def _settled_at(world: World, refused: Sent) -> float:
         and (each.replica, each.path) == (refused.replica, path)
         and each.time >= refused.ended
     ]
-    settled = (each.ended for each in questions if 0 < each.answered < 500 and each.answered != 429)
+    settled = (each.ended for each in questions if each.answered in {200, 404})
     return next(settled, math.inf if questions else refused.ended)
 
 
 def _must_be_said(sent: Sent) -> str:
-    """Words of the line that a failed request must have; "" where it is no failure by itself.
+    """The pattern of the line that a failed request must have; "" where it is no failure by itself.
 
-    A request with Retry-After is sent again by the client, a binding without an answer by the
+    A request with Retry-After, with a token that is not accepted, or over a connection that was
+    closed meanwhile is sent again by the client, a binding without an answer by the
     binder, an event by the recorder, and a lease is read after it could not be written. What is not
     found was deleted, most likely; what has changed is read again.
     """
     if not sent.ended or 0 < sent.answered < 300 or sent.fault.endswith("-after"):
         return ""
+    if sent.is_sent_again or sent.answered == 401 or sent.opened:
+        return ""
     code, said = sent.answered, ""
     match sent.verb:
         case "list" | "watch" if code != 410:
-            said = f"{sent.path}: "
+            said = f"^{re.escape(sent.path)}: "
         case "lease" if sent.method == "GET" and code not in {404, 409}:
-            said = "leader election: "
-        case "status" | "delete" if code != 404:
-            said = "pod "
+            said = "^leader election: "
+        case "status" | "delete" if code != 404 and _subject(sent).startswith("pod "):
+            # Writes about a victim are told with the pod that it makes room for, and with its own.
+            said = rf"^pod (\S+: (\w+ )+of )?{_key(sent)}: "
         case "bind" if code in {403, 404, 410}:
-            said = f"pod was not bound pod={_subject(sent).removeprefix('pod ')} "
+            said = f"^pod was not bound pod={_key(sent)} "
         case "event" if code in {403, 409, 410}:
-            said = "an event "
+            said = "^an event "
     return said
+
+
+def _key(sent: Sent) -> str:
+    """The pod that a request is about, for a pattern."""
+    return re.escape(_subject(sent).removeprefix("pod "))
 
 
 def _has_ended(world: World, replica: str, time: float) -> bool:

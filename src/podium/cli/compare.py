@@ -9,20 +9,21 @@ import click
 
 from podium.cli.console import note, notes, searched, write, write_data, write_lines
 from podium.cli.flags import (
-    check_cluster_or_files,
+    cluster_without_files,
+    exit_code_flag,
     gates_flag,
     live_cluster_flags,
     most_flag,
     output_flag,
 )
-from podium.cli.inputs import read_files, read_live
+from podium.cli.inputs import read_files, read_live, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.files import STDIN
-from podium.library.fitting.compare import SEEDS, CompareSearch
-from podium.library.fitting.configurations import NAMED, configuration
 from podium.library.parallel import processors
 from podium.objects.reading.validate import notes as input_notes
+from podium.what_if.compare.compare import SEEDS, CompareSearch
+from podium.what_if.compare.configurations import NAMED, configuration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,8 @@ _TWO = 2
 @most_flag(10, "How many placements that differ the table lists.", least=0)
 @live_cluster_flags
 @gates_flag
+@strict_flag
+@exit_code_flag("some leave more pods over than others")
 @output_flag("table", "json", "yaml", "html")
 def compare(
     *,
@@ -53,18 +56,20 @@ def compare(
     seeds: int,
     bound: bool,
     most: int,
-    cluster: dict[str, str | None] | None,
+    reach: dict[str, str | None],
     feature_gates: tuple[dict[str, bool], ...],
     output: str,
 ) -> int:
     """Place the pods of FILES anew with the configurations A, B, …, and compare the outcomes.
 
-    A configuration is a file with a KubeSchedulerConfiguration or a Policy, a generation (v1.13 or
-    v1.36), a provider, or a FILE.py with rules of your own, which are added to v1.36. All pods but
-    those of DaemonSets are placed from scratch. Compaction takes nodes away until the pods no
-    longer fit.
+    A configuration is a file with a KubeSchedulerConfiguration or a Policy, a generation (such as
+    v1.36), a provider, or a FILE.py with rules of your own, which are added to the default
+    generation. All pods but those of DaemonSets are placed from scratch. Compaction takes nodes
+    away until the pods no longer fit.
 
-    Exit code: 0 the same pods are placed by all, 1 some leave more over, 2 bad input.
+    Without FILES the cluster of the kubeconfig is read.
+
+    Exit code: 0 answered, 1 some leave more pods over (--exit-code), 2 bad input.
     """
     chosen: dict[str, ChosenProfiles] = {}
     files = []
@@ -80,9 +85,9 @@ def compare(
         _refuse_missing(files)
         raise click.UsageError(
             f"expected two configurations or more, got {len(chosen)}; one is a file with a "
-            "KubeSchedulerConfiguration or a Policy, v1.13, v1.36, a provider or a FILE.py"
+            f"KubeSchedulerConfiguration or a Policy, {', '.join(NAMED)} or a FILE.py"
         )
-    check_cluster_or_files(cluster, files)
+    cluster = cluster_without_files(reach, files)
     objects = read_files(files) if cluster is None else read_live(**cluster)
     notes(input_notes(objects))
     profiles = {name: each.profiles for name, each in chosen.items()}
@@ -92,7 +97,7 @@ def compare(
     if output == "table":
         write_lines(result.lines(most))
     elif output == "html":
-        from podium.render.planning.comparison_page import comparison_page  # noqa: PLC0415
+        from podium.what_if.compare.comparison_page import comparison_page  # noqa: PLC0415
 
         write(comparison_page(result))
     else:

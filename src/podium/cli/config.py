@@ -1,44 +1,63 @@
-"""`podium config`: what a KubeSchedulerConfiguration makes the scheduler do."""
+"""`podium config`: what a KubeSchedulerConfiguration or a Policy makes the scheduler do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli.console import print_parts, write_data
-from podium.cli.flags import gates_flag, output_flag
+from podium.cli.flags import gates_flag, generation_flag, output_flag, rules_flag
 from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
-from podium.library.profile_choice import config_in
+from podium.library.profile_choice import config_in, options_of, shipped_policy
+from podium.library.profile_source import ProfileSource
+from podium.library.profiles import DEFAULT_PROVIDER
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.config.describe import describe_config, list_plugins
-from podium.profiles.policy.build import Options
+from podium.profiles.policy.describe import catalogue, describe
+from podium.releases import release_of
 from podium.render.profile.config_table import config_tables, plugin_list, validity_report
+from podium.render.profile.policy_table import catalogue_tables, policy_tables
+from podium.what_if.compare.configurations import configuration_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.profiles.config.build import SchedulerConfig
+    from podium.profiles.policy.build import Options
 
     Gates = tuple[Mapping[str, bool], ...]
 
 
 @click.group(cls=HelpfulGroup)
 def config() -> None:
-    """Check a KubeSchedulerConfiguration, or show what it makes the scheduler do."""
+    """Check a KubeSchedulerConfiguration or a Policy, or show what it makes the scheduler do."""
 
 
 @config.command()
 @click.argument("file", type=click.Path())
+@rules_flag
+@generation_flag
 @gates_flag
 @output_flag("table", "json", "yaml")
-def check(file: str, feature_gates: Gates, output: str) -> None:
-    """Check the configuration in FILE, and say what is easily overlooked.
+def check(
+    *, file: str, rules: tuple[str, ...], profile: str | None, feature_gates: Gates, output: str
+) -> None:
+    """Check the KubeSchedulerConfiguration or the Policy in FILE.
+
+    It says what is easily overlooked, and of a Policy all that runs. FILE may also be the name of a
+    Policy that `podium config list --profile v1.13` shows. Give the --rules whose names it uses.
 
     Exit code: 0 it is fine, 2 it is refused.
     """
-    found = describe_config(_loaded(file, feature_gates))
+    source = ProfileSource(feature_gates=feature_gates, rules=rules)
+    text = _text(file, source)
+    if text is None or _uses_policies(profile) or configuration_kind(text) == "Policy":
+        _show_policy(replace(source, policy=file, texts=_named(file, text)), output)
+        return
+    found = describe_config(_loaded(file, text, options_of(replace(source, profile=profile))))
     if output == "table":
         print_parts(validity_report(file, found))
     else:
@@ -47,11 +66,38 @@ def check(file: str, feature_gates: Gates, output: str) -> None:
 
 @config.command()
 @click.argument("file", type=click.Path(), required=False)
+@click.option(
+    "--provider",
+    "--algorithm-provider",
+    "provider",
+    metavar="NAME",
+    help="Show this algorithm provider (v1.13) instead of a file.",
+)
+@rules_flag
+@generation_flag
 @gates_flag
 @output_flag("table", "json", "yaml")
-def show(file: str | None, feature_gates: Gates, output: str) -> None:
+def show(
+    *,
+    file: str | None,
+    provider: str | None,
+    rules: tuple[str, ...],
+    profile: str | None,
+    feature_gates: Gates,
+    output: str,
+) -> None:
     """Show what runs, in order, with weights and arguments; without FILE, the defaults."""
-    found = describe_config(_loaded(file, feature_gates))
+    if file is not None and provider is not None:
+        raise click.UsageError("FILE and --provider exclude each other; give one of them")
+    source = ProfileSource(feature_gates=feature_gates, rules=rules)
+    if provider is not None or (file is None and _uses_policies(profile)):
+        _show_policy(replace(source, provider=provider or DEFAULT_PROVIDER), output)
+        return
+    text = "" if file is None else _text(file, source)
+    if file and (text is None or _uses_policies(profile) or configuration_kind(text) == "Policy"):
+        _show_policy(replace(source, policy=file, texts=_named(file, text)), output)
+        return
+    found = describe_config(_loaded(file, text or "", options_of(replace(source, profile=profile))))
     if output == "table":
         print_parts(config_tables(found))
     else:
@@ -59,23 +105,69 @@ def show(file: str | None, feature_gates: Gates, output: str) -> None:
 
 
 @config.command("list")
+@generation_flag
 @gates_flag
 @output_flag("table", "json", "yaml")
-def list_(feature_gates: Gates, output: str) -> None:
-    """List every plugin that a configuration can name: extension points, weight, arguments."""
-    found = list_plugins({name: on for changes in feature_gates for name, on in changes.items()})
+def list_(*, profile: str | None, feature_gates: Gates, output: str) -> None:
+    """List what a configuration can name: plugins, and feature gates with their defaults.
+
+    With --profile v1.13, what a Policy can name: predicates, priorities, and Policies that come
+    with Podium.
+    """
+    options = options_of(ProfileSource(profile=profile, feature_gates=feature_gates))
+    if _uses_policies(profile):
+        _list_policies(options, output)
+        return
+    found = list_plugins(options.feature_gates, options.of_configurations)
     if output == "table":
         print_parts(plugin_list(found))
     else:
         write_data(found, output)
 
 
-def _loaded(file: str | None, given: Gates) -> SchedulerConfig:
+def _uses_policies(profile: str | None) -> bool:
+    """Whether a generation is named that a Policy configures."""
+    release = release_of(profile or "")
+    return release is not None and release.configured_by == "Policy"
+
+
+def _text(file: str, source: ProfileSource) -> str | None:
+    """The text of a file; None if it is the name of a Policy that comes with Podium."""
+    return text_from(file) if shipped_policy(file, source) is None else None
+
+
+def _named(file: str, text: str | None) -> dict[str, str]:
+    return {} if text is None else {file: text}
+
+
+def _loaded(file: str | None, text: str, options: Options) -> SchedulerConfig:
     """The configuration, sure to be one that profiles can be made of."""
-    gates = {name: on for changes in given for name, on in changes.items()}
-    options = Options(feature_gates=gates)
     if file is not None:
-        return config_in(file, text_from(file), options)[0]
-    found = default_config(gates)
+        return config_in(file, text, options)[0]
+    found = default_config(options.feature_gates, options.of_configurations)
     from_config(found, options)
     return found
+
+
+def _show_policy(source: ProfileSource, output: str) -> None:
+    chosen = source.choose()
+    found = describe(chosen.profile, chosen.options, chosen.policy)
+    if output == "table":
+        print_parts(policy_tables(found))
+    else:
+        write_data(found, output)
+
+
+def _list_policies(options: Options, output: str) -> None:
+    found = catalogue(options)
+    if output == "table":
+        print_parts(catalogue_tables(found))
+        return
+    kept = ("predicateArguments", "priorityArguments", "providers", "featureGates")
+    shown: dict[str, Any] = {
+        "predicates": found["allPredicates"],
+        "priorities": found["allPriorities"],
+        **{name: found[name] for name in kept},
+        "policies": found["shippedPolicies"],
+    }
+    write_data(shown, output)

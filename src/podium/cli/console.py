@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from podium.render.plain import printable
+from podium.render.width import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,8 @@ _PIPE_WIDTH: Final = 160
 INTERRUPTED: Final = 130
 #: The exit code of a command that SIGTERM ended, as shells write it.
 TERMINATED: Final = 128 + signal.SIGTERM
+#: The exit code for bad input, such as a rule that does not return.
+_BAD_INPUT: Final = 2
 #: A progress bar appears after this time.
 _PROGRESS_SECONDS: Final = 0.5
 
@@ -94,10 +97,11 @@ def write_lines(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
     """Print lines, each in its style if the output has colours."""
     printer = console()
     coloured = printer.color_system is not None and not printer.no_color
-    for line, style in lines:
-        write(
-            f"{click.style(printable(line), **style) if coloured and style else printable(line)}\n"
-        )
+    limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    with within(printer.width if limited else None):
+        for line, style in lines:
+            text = printable(line)
+            write(f"{click.style(text, **style) if coloured and style else text}\n")
 
 
 def write_data(value: Any, output: str) -> None:
@@ -110,6 +114,12 @@ def write_data(value: Any, output: str) -> None:
 def note(sentence: str) -> None:
     """Print a sentence on stderr that does not stop the command."""
     click.echo(f"podium: note: {printable(sentence)}", err=True)
+
+
+def end(sentence: str) -> None:
+    """Print a sentence on stderr and end the program at once, whatever it is doing."""
+    click.echo(f"podium: {printable(sentence)}", err=True)
+    os._exit(_BAD_INPUT)
 
 
 def notes(sentences: Iterable[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-import ssl
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,14 +14,16 @@ from podium.cli.console import note, notes, write, write_data
 from podium.cli.flags import ListenAddress, listen_flag, output_flag, profile_flags
 from podium.cli.parsing import FlagsCommand
 from podium.errors import ConfigError, InputError
+from podium.kube.http_rules import LOOPBACK
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from uvicorn.config import Config
+    from ssl import SSLContext
 
     from podium.engine.framework.profile import Profile
-    from podium.extender.security import Guard
+    from podium.extender.api_server import ClusterFollower
+    from podium.extender.security import ExtenderGuard
 
 
 _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
@@ -53,6 +55,7 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
 )
 @click.option("--server", metavar="URL", help="Watch the cluster at this API server; bind pods.")
 @click.option("--kubeconfig", metavar="FILE", help="Watch the cluster that this file names.")
+@click.option("--context", metavar="NAME", help="The context of --kubeconfig to use.")
 @click.option("--token", metavar="TOKEN", help="A bearer token for --server; see --token-file.")
 @click.option("--token-file", metavar="FILE", help="A file with a token, read again regularly.")
 @click.option(
@@ -63,7 +66,7 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
 @click.option(
     "--insecure-skip-tls-verify", is_flag=True, help="Do not check the server's certificate."
 )
-@output_flag("text", "json", "yaml")
+@output_flag("table", "json", "yaml")
 @profile_flags
 def extender(
     *,
@@ -75,6 +78,7 @@ def extender(
     files: tuple[str, ...],
     server: str | None,
     kubeconfig: str | None,
+    context: str | None,
     token: str | None,
     token_file: str | None,
     certificate_authority: str | None,
@@ -94,29 +98,33 @@ def extender(
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
     """  # noqa: D301  click reads the escape
-    from uvicorn.server import Server  # noqa: PLC0415
-
-    from podium.extender.api_server import ApiServer  # noqa: PLC0415  brings engine and server
-    from podium.extender.cluster_state import ClusterState  # noqa: PLC0415
-    from podium.extender.security import LOOPBACK  # noqa: PLC0415
+    from podium.extender.api_server import ClusterFollower  # noqa: PLC0415  brings engine and server
+    from podium.extender.cluster_state import ExtenderState  # noqa: PLC0415
     from podium.extender.server import ExtenderApp  # noqa: PLC0415
     from podium.extender.verbs import ExtenderVerbs  # noqa: PLC0415
 
     if client_ca_file and not tls_cert_file:
         raise ConfigError("--client-ca-file needs https", hint="give --tls-cert-file as well")
     client_token = _token_in(client_token_file) if client_token_file else ""
+    if listen.host not in LOOPBACK and not client_token and not client_ca_file:
+        raise ConfigError(
+            f"whoever reaches {listen} could ask this extender, and bind pods",
+            hint="give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
+        )
     profile = _profile(flags)
     notes(profile.notes)
-    state = ClusterState(profile)
+    state = ExtenderState(profile)
     if files:
         from podium.cli.inputs import read_files  # noqa: PLC0415
 
         state.load(read_files(files))
     access = None
+    if context is not None and kubeconfig is None:
+        raise click.UsageError("--context is one of --kubeconfig; give both")
     if kubeconfig is not None:
         from podium.kube.access import load_access  # noqa: PLC0415
 
-        access = load_access(kubeconfig, master=server)
+        access = load_access(kubeconfig, context, server)
     elif server is not None:
         from podium.kube.access import access_by_flags  # noqa: PLC0415
 
@@ -127,16 +135,16 @@ def extender(
             ca_file=certificate_authority or "",
             insecure=insecure_skip_tls_verify,
         )
-    watched = None if access is None else ApiServer(access, state, note)
+    watched = None if access is None else ClusterFollower(access, state, note)
     app = ExtenderApp(ExtenderVerbs(profile, state), state, watched, note)
     with _listening(listen) as listener:
         bound = ListenAddress(listen.host, listener.getsockname()[1])
         # Beyond loopback a scheduler may ask by any name, such as that of a Service.
         hosts = LOOPBACK if listen.host in LOOPBACK else None
         guarded = app.asgi(hosts=hosts, token=client_token)
-        config = _server_config(guarded, tls_cert_file, tls_private_key_file, client_ca_file)
+        tls = _tls(tls_cert_file, tls_private_key_file, client_ca_file)
         _introduce(profile, f"{'https' if tls_cert_file else 'http'}://{bound}", output)
-        Server(config).run(sockets=[listener])
+        _serve(guarded, listener, tls, watched)
     return 0
 
 
@@ -175,34 +183,54 @@ def _token_in(file: str) -> str:
     return token
 
 
-def _server_config(app: Guard, cert: str | None, key: str | None, client_ca: str | None) -> Config:
-    from uvicorn.config import Config  # noqa: PLC0415
-
-    config = Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        ssl_certfile=cert,
-        ssl_keyfile=key,
-        ssl_ca_certs=client_ca,
-        ssl_cert_reqs=ssl.CERT_REQUIRED if client_ca else ssl.CERT_NONE,
-        timeout_graceful_shutdown=5,
+def _tls(cert: str | None, key: str | None, client_ca: str | None) -> SSLContext | None:
+    """The TLS settings that the flags describe; the files are read again when they change."""
+    if not cert and not key:
+        return None
+    from podium.serving.access.client_certificates import (  # noqa: PLC0415  brings the server
+        Authorities,
+        ServerTls,
+        authorities_in_file,
     )
-    try:
-        config.load()
-    except OSError as error:
-        files = "--tls-cert-file, --tls-private-key-file"
-        if client_ca:
-            files = f"{files}, --client-ca-file"
-        what = f"{files}: {error.strerror or error}"
-        raise InputError(what) from None
-    return config
+    from podium.serving.access.serving_certificate import serving_certificate  # noqa: PLC0415
+
+    with serving_certificate(cert or "", key or cert or "") as made:
+        tls = ServerTls(made.certificate, made.key, required=bool(client_ca), warn=note)
+    if client_ca:
+        tls.trust(Authorities(authorities_in_file(client_ca)))
+    return tls.context
+
+
+def _serve(
+    app: ExtenderGuard,
+    listener: socket.socket,
+    tls: SSLContext | None,
+    watched: ClusterFollower | None,
+) -> None:
+    """Answer requests until a signal ends the program; a watch that dies ends it as well."""
+    from podium.host.event_loop import on_stop_signal, raise_descriptors, run_program  # noqa: PLC0415
+    from podium.host.supervisor import Supervisor  # noqa: PLC0415
+    from podium.serving.endpoints.http_server import serve_on  # noqa: PLC0415  brings the server
+
+    async def main() -> None:
+        supervisor, stopped = Supervisor(), asyncio.Event()
+        on_stop_signal(stopped.set)
+        serving = supervisor.start("the extender", serve_on(app, listener, tls=tls, lifespan="on"))
+        if watched is not None:
+            supervisor.start("the cluster's watches", watched.until_dead())
+        try:
+            await supervisor.until(stopped.wait())
+        finally:
+            await supervisor.stop(serving)
+
+    raise_descriptors()
+    run_program(main())
 
 
 def _introduce(profile: Profile, url: str, output: str) -> None:
     """Print what is served and where, once requests can come."""
     predicates, priorities = len(profile.predicates), len(profile.priorities)
-    if output == "text":
+    if output == "table":
         scores = "1 priority" if priorities == 1 else f"{priorities} priorities"
         write(f"{profile.name}: {counted(predicates, 'predicate')}, {scores} at {url}\n")
     else:

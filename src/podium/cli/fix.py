@@ -5,22 +5,33 @@ from __future__ import annotations
 import click
 
 from podium.cli.console import note, notes, searched, write_data, write_lines
-from podium.cli.flags import cluster_or_files, most_flag, output_flag, profile_flags, shape_flag
-from podium.cli.inputs import read_files, read_live
+from podium.cli.flags import (
+    cluster_or_files,
+    exit_code_flag,
+    most_flag,
+    namespace_flags,
+    output_flag,
+    profile_flags,
+    shape_flag,
+)
+from podium.cli.inputs import chosen_for, read_files, read_live, strict_flag
 from podium.cli.parsing import FlagsCommand
-from podium.library.fitting.fix import FixSearch
-from podium.library.fitting.node_shapes import shape_named
 from podium.library.lookup import pod_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
+from podium.what_if.capacity.node_shapes import shape_named
+from podium.what_if.fix.fix import FixSearch
 
 
 @click.command(cls=FlagsCommand)
-@click.argument("pod", metavar="[NAMESPACE/]POD")
+@click.argument("pod", metavar="POD")
 @cluster_or_files
+@namespace_flags("The namespace of POD")
 @shape_flag("A node that could be added")
 @click.option("--pairs", is_flag=True, help="Try two edits at a time even if single ones help.")
 @most_flag(10, "How many fixes the table lists.")
+@strict_flag
+@exit_code_flag("nothing helps")
 @output_flag("table", "json", "yaml")
 @profile_flags
 def fix(
@@ -28,6 +39,7 @@ def fix(
     pod: str,
     files: tuple[str, ...],
     cluster: dict[str, str | None] | None,
+    namespace: str,
     shape: tuple[str, ...],
     pairs: bool,
     most: int,
@@ -40,14 +52,14 @@ def fix(
     evicted, a port freed, a node uncordoned or added. Each is checked by deciding again, and is
     given as a sentence and a kubectl command; -o json adds the JSON patch.
 
-    Exit code: 0 it fits, or something helps, 1 nothing helps, 2 bad input.
+    Exit code: 0 answered, 1 nothing helps (--exit-code), 2 bad input.
     """
-    chosen = flags.choose()
+    chosen = chosen_for(flags, cluster)
     objects = read_files(files) if cluster is None else read_live(**cluster)
-    if objects.snapshot is not None:
+    if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))
-    wanted = pod_named(objects, pod)
+    wanted = pod_named(objects, pod, namespace)
     shapes = [shape_named(objects, name) for name in shape] if shape else None
     search = FixSearch(objects, wanted, chosen.profile_of(wanted), shapes=shapes, notify=note)
     code = searched(search.steps(pairs=pairs), search.total, "trying")

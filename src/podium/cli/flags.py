@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from podium.cli.parsing import truth
+from podium.releases import DEFAULT_RELEASE, RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from podium.history.writing import Limits
     from podium.library.profile_source import ProfileSource
+    from podium.past.format.writing import Limits
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 #: Fields of `ProfileSource` that no flag sets.
-_NO_FLAGS: Final = frozenset({"environment", "texts", "notify", "rule_arguments"})
+_NO_FLAGS: Final = frozenset(
+    {
+        "environment",
+        "texts",
+        "usual_percentage",
+        "usual_ties",
+        "notify",
+        "on_hang",
+        "rule_arguments",
+    }
+)
 _PORTS: Final = range(1 << 16)
+#: Where the context of a command keeps that --cluster was given, which is not needed any more.
+_CLUSTER: Final = "podium.cluster"
 
 
 # Types of values ------------------------------------------------------------------------------
@@ -30,8 +43,11 @@ _PORTS: Final = range(1 << 16)
 if TYPE_CHECKING:
     _GatesBase = click.ParamType[dict[str, bool]]
     _ListenBase = click.ParamType["ListenAddress"]
+    _SecondsBase = click.ParamType[float]
+    _ChoiceBase = click.Choice[str]
 else:  # older versions of click have no type there
-    _GatesBase = _ListenBase = click.ParamType
+    _GatesBase = _ListenBase = _SecondsBase = click.ParamType
+    _ChoiceBase = click.Choice
 
 
 class _GatesType(_GatesBase):
@@ -82,6 +98,51 @@ class _ListenType(_ListenBase):
         return ListenAddress(host[1:-1] if bracketed else host, int(port))
 
 
+class DurationType(_SecondsBase):
+    """A duration as Kubernetes writes it, `90s` or `1h30m`; the value is in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds; a number without a unit is taken as seconds, with a note."""
+        from podium.objects.durations import SECOND, parse  # noqa: PLC0415  not needed for help
+
+        text = str(value)
+        flag = param.opts[0] if param is not None else "a duration"
+        try:
+            seconds = float(text)
+        except ValueError:
+            pass
+        else:
+            if seconds > 0 and not isinstance(value, float):
+                from podium.cli.console import note  # noqa: PLC0415  rarely needed
+
+                note(f"{flag} takes a duration now: {text}s")
+            text = f"{seconds}s"
+        try:
+            found = parse(text) / SECOND
+        except ValueError as error:
+            self.fail(f"{error}; 10m would be a duration", param, ctx)
+        if found <= 0:
+            self.fail(f"{value!r} is not more than 0; 10m would be a duration", param, ctx)
+        return found
+
+
+class _OutputType(_ChoiceBase):
+    """A format of what is printed; `text` is the old name of `table`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The format."""
+        if value == "text" and "text" not in self.choices and "table" in self.choices:
+            from podium.cli.console import note  # noqa: PLC0415  rarely needed
+
+            note("-o text is called -o table now")
+            value = "table"
+        return super().convert(value, param, ctx)
+
+
 # Profiles -------------------------------------------------------------------------------------
 
 gates_flag = click.option(
@@ -91,13 +152,27 @@ gates_flag = click.option(
     metavar="A=true,B=false",
     help="Feature gates of the scheduler to change.",
 )
+rules_flag: Final = click.option(
+    "--rules",
+    multiple=True,
+    metavar="FILE.py",
+    help="Load your own predicates and priorities from a file, a module or an entry point.",
+)
+_GENERATIONS: Final = ", ".join(each.name for each in RELEASES[:-1]) + f" or {RELEASES[-1].name}"
+generation_flag = click.option(
+    "--profile",
+    metavar="NAME",
+    help=f"Decide as a generation does: {_GENERATIONS}. Alone it means the defaults of the "
+    "generation; with --config or --policy, how the file is read.  "
+    f"[default: $PODIUM_PROFILE, else {DEFAULT_RELEASE.name}]",
+)
 _PROFILE_FLAGS: Final = (
     click.option(
         "--policy",
         "--policy-config-file",
         "policy",
         metavar="FILE",
-        help="Decide by this Policy file (v1.13), or by one that `podium policy list` names.",
+        help="Decide by this Policy file (v1.13), or by one that comes with Podium.",
     ),
     click.option(
         "--provider",
@@ -107,12 +182,7 @@ _PROFILE_FLAGS: Final = (
         help="Decide by this algorithm provider (v1.13).",
     ),
     click.option("--config", metavar="FILE", help="Decide by this KubeSchedulerConfiguration."),
-    click.option(
-        "--profile",
-        metavar="NAME",
-        help="Decide by the defaults of a generation: v1.13 or v1.36.  "
-        "[default: $PODIUM_PROFILE, else v1.36]",
-    ),
+    generation_flag,
     gates_flag,
     click.option(
         "--percentage-of-nodes-to-score",
@@ -127,12 +197,14 @@ _PROFILE_FLAGS: Final = (
         metavar="N",
         help="What required pod affinity is worth in the other direction, 1 to 100.  [default: 1]",
     ),
+    click.option("--ask-extenders", is_flag=True, help="Ask the extenders that a snapshot names."),
     click.option("--no-preemption", is_flag=True, help="Never evict pods to make room."),
     click.option(
         "--ties",
         metavar="RULE",
-        help="Which of the nodes with the best total is taken: first, round-robin or random:SEED.  "
-        "[default: first; round-robin in v1.13]",
+        help="Which of the nodes with the best total is taken: first, round-robin, random:SEED, or "
+        "kube-scheduler for the one that the real program takes.  [default: first, round-robin in "
+        "v1.13; kube-scheduler where a cluster is scheduled or judged]",
     ),
     click.option(
         "--scheduler-name",
@@ -140,12 +212,7 @@ _PROFILE_FLAGS: Final = (
         help="Only pods of this scheduler are pending.  [default: default-scheduler, or all that "
         "--config has profiles for]",
     ),
-    click.option(
-        "--rules",
-        multiple=True,
-        metavar="FILE.py",
-        help="Load your own predicates and priorities from a file, a module or an entry point.",
-    ),
+    rules_flag,
     click.option(
         "--rule-seconds",
         type=click.FloatRange(min=0, min_open=True),
@@ -169,13 +236,13 @@ def profile_flags(command: _Command) -> _Command:
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
-        from podium.cli.console import note  # noqa: PLC0415  not needed for help
+        from podium.cli.console import end, note  # noqa: PLC0415  not needed for help
 
-        flags = ProfileSource(**{name: given.pop(name) for name in names}, notify=note)
+        flags = ProfileSource(**{name: given.pop(name) for name in names}, notify=note, on_hang=end)
         check_exclusive(flags)
         return command(flags=flags, **given)
 
-    found: _Command = _with_options(gathered, _PROFILE_FLAGS)
+    found: _Command = with_options(gathered, _PROFILE_FLAGS)
     return found
 
 
@@ -193,7 +260,7 @@ def policy_configmap_flags(command: _Command) -> _Command:
             help="The namespace of that ConfigMap.",
         ),
     )
-    found: _Command = _with_options(command, options)
+    found: _Command = with_options(command, options)
     return found
 
 
@@ -215,16 +282,17 @@ def output_flag(*formats: str) -> Callable[[_Command], _Command]:
     return click.option(
         "-o",
         "--output",
-        type=click.Choice(formats),
+        type=_OutputType(formats),
         default=formats[0],
         show_default=True,
         help="Output format.",
     )
 
 
-def optional_files_argument(command: _Command) -> _Command:
-    """`[FILES…]`; without any, the command reads a cluster."""
-    return click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]")(command)
+def verify_flag(command: _Command) -> _Command:
+    """`--verify`, which makes every decision twice."""
+    text = "Make every decision twice, from kept answers and without any, and compare them."
+    return click.option("--verify", is_flag=True, help=text)(command)
 
 
 def files_argument(command: _Command) -> _Command:
@@ -259,7 +327,7 @@ def history_limit_flags(command: _Command) -> _Command:
         size, age = given.pop("record_bytes"), given.pop("record_age")
         return command(limits=HistoryLimits(size, age), **given)
 
-    found: _Command = _with_options(gathered, options)
+    found: _Command = with_options(gathered, options)
     return found
 
 
@@ -271,8 +339,8 @@ class HistoryLimits(NamedTuple):
 
     def made(self) -> Limits:
         """The limits; an error in one sentence if they cannot be read."""
-        from podium.history.writing import Limits  # noqa: PLC0415  brings the kinds of objects
         from podium.objects import durations, quantity  # noqa: PLC0415
+        from podium.past.format.writing import Limits  # noqa: PLC0415  brings the kinds of objects
 
         try:
             total = quantity.value(self.size)
@@ -290,48 +358,96 @@ class HistoryLimits(NamedTuple):
 
 
 def live_cluster_flags(command: _Command) -> _Command:
-    """`--cluster` and the flags that say how to reach it.
-
-    The command gets them as `cluster`, which is None without --cluster.
-    """
+    """The flags that say how to reach the cluster; the command gets them as `reach`."""
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
-        reach = {name: given.pop(name) for name in ("kubeconfig", "context", "server")}
-        wanted = given.pop("cluster")
-        useless = [f"--{name}" for name, value in reach.items() if value and not wanted]
-        if useless:
-            raise click.UsageError(f"{useless[0]} is for a live cluster; give --cluster, no FILES")
-        return command(cluster=reach if wanted else None, **given)
+        if given.pop("cluster"):
+            from podium.cli.console import note  # noqa: PLC0415  rarely needed
 
-    option = click.option(
-        "--cluster", is_flag=True, help="Read the live cluster of the kubeconfig."
-    )
-    found: _Command = _with_options(cluster_flags()(gathered), (option,))
+            note("without FILES the cluster is read; --cluster is not needed")
+            click.get_current_context().meta[_CLUSTER] = True
+        names = ("kubeconfig", "context", "server")
+        return command(reach={name: given.pop(name) for name in names}, **given)
+
+    old = click.option("--cluster", is_flag=True, hidden=True)
+    found: _Command = with_options(cluster_flags()(gathered), (old,))
     return found
 
 
-def check_cluster_or_files(cluster: Mapping[str, str | None] | None, files: Sequence[str]) -> None:
-    """Refuse FILES together with --cluster, and neither of them."""
-    if (cluster is not None) == bool(files):
-        both = ", not both" if files else ""
-        raise click.UsageError(f"give FILES, or --cluster to read a live cluster{both}")
+def cluster_without_files(
+    reach: Mapping[str, str | None], files: Sequence[str]
+) -> dict[str, str | None] | None:
+    """How to reach the cluster; None if FILES are read instead of it."""
+    if not files:
+        return dict(reach)
+    if click.get_current_context().meta.get(_CLUSTER):
+        raise click.UsageError("give FILES, or --cluster to read a live cluster, not both")
+    for name, value in reach.items():
+        if value:
+            raise click.UsageError(f"--{name} is for a live cluster; leave out FILES, or the flag")
+    return None
 
 
 def cluster_or_files(command: _Command) -> _Command:
-    """`FILES…`, or `--cluster` with the flags that say how to reach it.
+    """`[FILES…]` and the flags that say how to reach the cluster, which is read without FILES.
 
-    The command gets `files` and `cluster`; the latter has the flags, or is None without --cluster.
+    The command gets `files` and `cluster`; the latter has the flags, or is None with FILES.
     """
 
     @wraps(command)
-    def checked(**given: Any) -> Any:
-        check_cluster_or_files(given["cluster"], given["files"])
-        return command(**given)
+    def chosen(**given: Any) -> Any:
+        cluster = cluster_without_files(given.pop("reach"), given["files"])
+        return command(cluster=cluster, **given)
 
     argument = click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]")
-    found: _Command = _with_options(live_cluster_flags(checked), (argument,))
+    found: _Command = with_options(live_cluster_flags(chosen), (argument,))
     return found
+
+
+def namespace_flags(what: str) -> Callable[[_Command], _Command]:
+    """`-n NAMESPACE` and `-A`; the command gets `namespace`, which is empty for all of them.
+
+    *what* says of what it is the namespace.
+    """
+    options = (
+        click.option("-n", "--namespace", metavar="NAME", help=f"{what}.  [default: all]"),
+        click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, the default."),
+    )
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            everywhere = given.pop("all_namespaces")
+            if given["namespace"] and everywhere:
+                raise click.UsageError("-n and -A exclude each other; give one of them")
+            given["namespace"] = given["namespace"] or ""
+            return command(**given)
+
+        found: _Command = with_options(gathered, options)
+        return found
+
+    return decorate
+
+
+# Exit codes -----------------------------------------------------------------------------------
+
+
+def exit_code_flag(when: str) -> Callable[[_Command], _Command]:
+    """`--exit-code`: the exit code is 1 if *when*; without it, 0 as soon as there is an answer."""
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            wanted = given.pop("exit_code")
+            code = command(**given)
+            return 0 if code == 1 and not wanted else code
+
+        option = click.option("--exit-code", is_flag=True, help=f"Exit with code 1 if {when}.")
+        found: _Command = with_options(gathered, (option,))
+        return found
+
+    return decorate
 
 
 # Searches -------------------------------------------------------------------------------------
@@ -376,7 +492,7 @@ def cluster_flags(*, master: bool = False) -> Callable[[_Command], _Command]:
             help="The API server, in place of the one that the kubeconfig names.",
         ),
     )
-    return lambda command: _with_options(command, options)
+    return lambda command: with_options(command, options)
 
 
 def listen_flag(
@@ -435,13 +551,13 @@ def listen_flag(
                 listen = ListenAddress(host or default.host, number)
             return command(listen=listen or default, **given)
 
-        found: _Command = _with_options(gathered, options)
+        found: _Command = with_options(gathered, options)
         return found
 
     return decorate
 
 
-def _with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Any:
+def with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Any:
     """The command with these options, in this order."""
     for option in reversed(options):
         command = option(command)

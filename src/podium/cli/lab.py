@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -21,22 +22,25 @@ from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from podium.daemon.page_data.page_data import Planner
     from podium.engine.framework.profile import Profile
     from podium.host.lab_run import LabScheduler, LabStatus
+    from podium.host.record_run import RecordOptions
+    from podium.lab.contents.demo import Demo
     from podium.lab.controllers.devices.device_driver import DeviceSet
     from podium.lab.registry.registry import Registry
     from podium.library.profile_choice import ChosenProfiles
+    from podium.serving.page_data.page_data import Planner
 
 _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"--kubeconfig": "--write-kubeconfig"})
 @listen_flag(_LISTEN, "The address to listen on, of this machine; port 0 is any free one.")
 @click.option(
-    "--kubeconfig",
+    "--write-kubeconfig",
+    "kubeconfig",
     metavar="FILE",
     help="Write the kubeconfig to this file.  [default: podium/lab/kubeconfig in $XDG_STATE_HOME]",
 )
@@ -71,9 +75,19 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
     "--snapshot", metavar="FILE", help="Start with a cluster that `podium snapshot` wrote."
 )
 @click.option(
+    "--chapter",
+    metavar="NAME",
+    help="Start with a chapter of the course about kube-scheduler; `podium help course` lists "
+    "them.",
+)
+@click.option(
     "--data", metavar="DIR", help="Keep all objects in this folder, and start with those in it."
 )
-@click.option("--record", metavar="DIR", help="Record a history of the scheduler in this folder.")
+@click.option(
+    "--record",
+    metavar="DIR",
+    help="Record a history of the scheduler in this folder.  [default: the last 32 MiB, in memory]",
+)
 @history_limit_flags
 @click.option(
     "--no-scheduler",
@@ -87,7 +101,7 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
     metavar="N",
     help="Log verbosity; 2 logs every decision.  [default: warnings and errors only]",
 )
-@output_flag("text", "json", "yaml")
+@output_flag("table", "json", "yaml")
 @profile_flags
 def lab(
     *,
@@ -98,6 +112,7 @@ def lab(
     device_sets: tuple[str, ...],
     files: tuple[str, ...],
     snapshot: str | None,
+    chapter: str | None,
     data: str | None,
     record: str | None,
     limits: HistoryLimits,
@@ -110,15 +125,22 @@ def lab(
 
     It listens on this machine only. Nothing runs in its pods, everything else is real: kubectl
     applies, scales, drains and waits; the scheduler is that of `podium run`. Without --nodes, -f
-    or --snapshot it starts with a small shop in three zones. Ctrl-C ends it.
+    or --snapshot it starts with a small shop in three zones, made for the rules that decide.
+    Ctrl-C ends it.
 
     \b
       podium lab
       podium lab --nodes 1000 --zones 5
       podium lab --nodes 10 --devices 8,model=h100,memory=80Gi
       podium lab -f manifests/ --policy policy.json
+      podium lab --chapter nominated-pods
     """  # noqa: D301  click reads the escape
-    contents = {"--nodes": nodes, "-f": files or None, "--snapshot": snapshot}
+    contents = {
+        "--nodes": nodes,
+        "-f": files or None,
+        "--snapshot": snapshot,
+        "--chapter": chapter,
+    }
     given = [name for name, value in contents.items() if value is not None]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other; give one of them")
@@ -126,35 +148,52 @@ def lab(
         raise click.UsageError("--zones says where --nodes are; give both")
     if listen.host != _LISTEN.host:
         raise click.UsageError(f"--listen {listen}: a lab listens on {_LISTEN.host} only")
+    if chapter is not None:
+        from podium.cli.course import start_chapter  # noqa: PLC0415  only with --chapter
+
+        others = [f"--{name}" for name in flags.named()]
+        others += ["--data"] * (data is not None) + ["--record"] * (record is not None)
+        others += ["--no-scheduler"] * no_scheduler
+        if others:
+            raise click.UsageError(f"--chapter has rules of its own; leave out {others[0]}")
+        return start_chapter(chapter, listen.port, kubeconfig, output)
     from podium.cli.console import note, tracked  # noqa: PLC0415  not needed for the help
-    from podium.daemon.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415
-    from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.lab_contents import LabContents  # noqa: PLC0415
     from podium.host.lab_run import LabOptions, Terminal, run_lab  # noqa: PLC0415
+    from podium.scheduler.telemetry.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415
 
-    scheduler = None if no_scheduler else _scheduler(flags)
+    scheduler = None if no_scheduler else lab_scheduler(flags)
     profile = None if scheduler is None else scheduler.chosen.profile.name
-    history = None
-    if record is not None:
-        if scheduler is None:
-            raise click.UsageError("--record records the scheduler; it excludes --no-scheduler")
-        history = record_options(record, limits.made(), flags, scheduler.chosen)
-    return run_lab(
-        LabOptions(
-            port=listen.port,
-            kubeconfig=kubeconfig,
-            contents=LabContents(snapshot, files, nodes, zones, _devices(device_sets)),
-            data=data,
-            planner=_planner,
-            record=history,
-        ),
-        scheduler,
-        Log(TEXT, WARNINGS_ONLY if v is None else v),
-        Terminal(
-            progress=lambda items: tracked(items, len(items), "creating objects"),
-            note=note,
-            on_ready=lambda status: _introduce(status, profile, output, keeps=data is not None),
-        ),
+    if record is not None and scheduler is None:
+        raise click.UsageError("--record records the scheduler; it excludes --no-scheduler")
+    with lab_history(flags, scheduler, record, limits) as history:
+        return run_lab(
+            LabOptions(
+                port=listen.port,
+                kubeconfig=kubeconfig,
+                contents=LabContents(
+                    snapshot, files, nodes, zones, _devices(device_sets), _demo(scheduler)
+                ),
+                data=data,
+                planner=_planner,
+                record=history,
+            ),
+            scheduler,
+            Log(TEXT, WARNINGS_ONLY if v is None else v),
+            Terminal(
+                progress=lambda items: tracked(items, len(items), "creating objects"),
+                note=note,
+                on_ready=lambda status: introduce(status, profile, output, keeps=data is not None),
+            ),
+        )
+
+
+def _demo(scheduler: LabScheduler | None) -> Demo:
+    """The shop for the rules that decide."""
+    from podium.lab.contents.demo import OLDER_SHOP, SHOP  # noqa: PLC0415  not for the help
+
+    return (
+        OLDER_SHOP if scheduler is not None and scheduler.chosen.generation.uses_policies else SHOP
     )
 
 
@@ -187,14 +226,35 @@ def _planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
     async def planned(
         profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]]
     ) -> dict[str, Any]:
-        from podium.planning.page_plans import registry_planner  # noqa: PLC0415
+        from podium.what_if.plan.page_plans import registry_planner  # noqa: PLC0415
 
         return await registry_planner(registry, chosen)(profiles, text, changes)
 
     return planned
 
 
-def _scheduler(flags: ProfileSource) -> LabScheduler:
+@contextmanager
+def lab_history(
+    flags: ProfileSource,
+    scheduler: LabScheduler | None,
+    record: str | None = None,
+    limits: HistoryLimits | None = None,
+) -> Iterator[RecordOptions | None]:
+    """How the scheduler of a lab is recorded: in a folder, or for as long as the lab runs."""
+    from podium.host.history_rules import record_options  # noqa: PLC0415  not for the help
+    from podium.host.memory_history import LIMITS, memory_folder  # noqa: PLC0415
+
+    if scheduler is None:
+        yield None
+    elif record is not None and limits is not None:
+        yield record_options(record, limits.made(), flags, scheduler.chosen)
+    else:
+        with memory_folder() as folder:
+            yield record_options(folder, LIMITS, flags, scheduler.chosen)
+
+
+def lab_scheduler(flags: ProfileSource) -> LabScheduler:
+    """The scheduler that the flags describe; notes about its rules are printed."""
     from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
     from podium.host.lab_run import LabScheduler  # noqa: PLC0415
 
@@ -204,13 +264,20 @@ def _scheduler(flags: ProfileSource) -> LabScheduler:
     return LabScheduler(chosen, None if file is None else flags.text(file))
 
 
-def _introduce(status: LabStatus, profile: str | None, output: str, *, keeps: bool) -> None:
-    """Print how the lab is reached."""
+def introduce(
+    status: LabStatus,
+    profile: str | None,
+    output: str,
+    *,
+    keeps: bool = False,
+    more: Mapping[str, str] | None = None,
+) -> None:
+    """Print how the lab is reached; *more* is added to data."""
     from podium.cli.console import write, write_data  # noqa: PLC0415  not needed for the help
 
     page = f"{status.url}/?token={status.token}"
-    if output != "text":
-        write_data(_as_data(status, profile, page), output)
+    if output != "table":
+        write_data(_as_data(status, profile, page) | dict(more or {}), output)
     else:
         import shlex  # noqa: PLC0415
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
 import podium
 from podium.cli.console import ClosedOutputError, discard_output
-from podium.cli.parsing import HelpfulGroup
+from podium.cli.parsing import LazyCommand, LazyGroup
 from podium.errors import PodiumError
 from podium.render.plain import printable
 
@@ -25,93 +25,106 @@ BUG: Final = 70
 #: Set it to see where an internal error comes from.
 TRACEBACK_VARIABLE: Final = "PODIUM_TRACEBACK"
 
-#: Command -> module and what it does. The module has a click command of the same name.
+#: Title of a section of the help -> commands.
+SECTIONS: Final = {
+    "Decide": {
+        "explain": LazyCommand("podium.cli.explain", "Show why a pod goes where it goes."),
+        "schedule": LazyCommand("podium.cli.schedule", "Place pending pods."),
+    },
+    "What if": {
+        "plan": LazyCommand("podium.cli.plan", "Show what follows from changes to a cluster."),
+        "capacity": LazyCommand("podium.cli.capacity", "Count how many more pods of a kind fit."),
+        "fix": LazyCommand("podium.cli.fix", "Find changes that give a pending pod a node."),
+        "compare": LazyCommand("podium.cli.compare", "Place pods by several configurations."),
+        "check": LazyCommand("podium.cli.check", "Check a change to manifests before a merge."),
+    },
+    "Run": {
+        "run": LazyCommand("podium.cli.run", "Schedule the pods of a cluster."),
+        "lab": LazyCommand("podium.cli.lab", "Run a small cluster in this process."),
+        "extender": LazyCommand("podium.cli.extender", "Serve rules to kube-scheduler."),
+        "mcp": LazyCommand("podium.cli.mcp", "Answer agents over the Model Context Protocol."),
+    },
+    "Past": {
+        "history": LazyCommand("podium.cli.history", "Record, replay and judge decisions."),
+        "snapshot": LazyCommand("podium.cli.snapshot", "Write a cluster to a file."),
+    },
+    "Configure": {
+        "config": LazyCommand("podium.cli.config", "Check or show a scheduler configuration."),
+    },
+    "Develop": {
+        "new": LazyCommand("podium.cli.new", "Write a rule of your own, with its test."),
+    },
+}
+#: What every program has; the end of the help names them.
+_COMMON: Final = {
+    "help": LazyCommand("podium.cli.help", "Show help about a command, a reason or the course."),
+    "version": LazyCommand("podium.cli.version", "Print the version and the profiles."),
+    "completion": LazyCommand("podium.cli.completion", "Print the completion script of a shell."),
+}
+#: Of the package podium-research, if it is installed; the scheduler does not import it.
+_RESEARCH: Final = {
+    "bench": LazyCommand("podium_research.cli.bench", "Run scheduling workloads in memory."),
+    "sweep": LazyCommand("podium_research.cli.sweep", "Run an experiment."),
+}
 COMMANDS: Final = {
-    "schedule": ("podium.cli.schedule", "Place pending pods and say why some did not fit."),
-    "explain": ("podium.cli.explain", "Show the whole reasoning for one pod."),
-    "why": ("podium.cli.why", "Ask a running scheduler what it decided about a pod."),
-    "capacity": ("podium.cli.capacity", "Say how many more pods of a kind fit, and what runs out."),
-    "fix": ("podium.cli.fix", "Find the smallest changes that would give a pending pod a node."),
-    "compare": (
-        "podium.cli.compare",
-        "Place the same pods by several configurations, and compare.",
-    ),
-    "verify": ("podium.cli.verify", "Replay recorded decisions and report differences."),
-    "policy": ("podium.cli.policy", "Check a Policy file, or show what a provider runs."),
-    "config": ("podium.cli.config", "Check a KubeSchedulerConfiguration, or show what it runs."),
-    "run": ("podium.cli.run", "Schedule the pods of a real cluster."),
-    "record": ("podium.cli.record", "Record what scheduling reads of a cluster as it changes."),
-    "replay": ("podium.cli.replay", "Make the decisions of a recorded history again."),
-    "judge": ("podium.cli.judge", "Judge the placements of another scheduler in a history."),
-    "snapshot": ("podium.cli.snapshot", "Write what scheduling reads of a cluster to a file."),
-    "plan": ("podium.cli.plan", "Show what follows from changes to a cluster."),
-    "survive": ("podium.cli.survive", "Show what is left when a zone, a rack or a node is lost."),
-    "lab": ("podium.cli.lab", "Run a small cluster in this process, for kubectl and the browser."),
-    "extender": ("podium.cli.extender", "Serve predicates and priorities to kube-scheduler."),
-    "new": ("podium.cli.new", "Write a predicate or priority of your own, with its test."),
-    "bench": ("podium.cli.bench", "Run scheduling workloads in memory and measure them."),
-    "history": ("podium.cli.history", "Make histories from traces."),
-    "sweep": ("podium.cli.sweep", "Run an experiment: workloads by configurations by seeds."),
-    "version": ("podium.cli.version", "Print the version and the profiles it serves."),
-    "completion": ("podium.cli.completion", "Print the completion script for a shell."),
+    **{name: each for section in SECTIONS.values() for name, each in section.items()},
+    **_COMMON,
+    **_RESEARCH,
 }
 
 
-class LazyGroup(HelpfulGroup):
-    """The group of all commands; the module of a command is imported when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The names of all commands, in the order in which help lists them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the command of this name."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
-        return command
+class _App(LazyGroup):
+    """All commands. Names of earlier versions work, too."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown name is an error that suggests the closest one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from podium.profiles.similar_names import did_you_mean  # noqa: PLC0415  rarely needed
+        """Find the command, also by an old name."""
+        if args and args[0] not in COMMANDS:
+            from podium.cli.old_names import by_new_name  # noqa: PLC0415  rarely needed
 
-            hint = did_you_mean(args[0], COMMANDS) or f"known: {', '.join(COMMANDS)}"
-            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+            args = by_new_name(args)
         return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=_App,
+    sections=SECTIONS,
+    hidden={**_COMMON, **_RESEARCH},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all placed, 1 some not (or differences found), 2 bad input.",
+    epilog="podium help COMMAND, podium help reason TEXT and podium help course tell more. "
+    "podium completion SHELL prints a completion script. Exit codes: 0 answered, 1 differences "
+    "found or --exit-code, 2 bad input.",
 )
 @click.version_option(podium.__version__, prog_name="podium", message="%(prog)s %(version)s")
 def app() -> None:
     """Decide where pods run, exactly as kube-scheduler does, and show why.
 
     FILES are manifests, folders of them, `kubectl get … -o yaml|json` dumps, or - for standard
-    input.
+    input. Without FILES, the cluster of the kubeconfig is read.
     """
 
 
 def main() -> None:
     """Run as `podium`."""
     _escape_unencodable()
-    sys.exit(run(sys.argv[1:], "podium"))
+    _end(run(sys.argv[1:], "podium"))
 
 
 def kubectl_main() -> None:
     """Run as a plugin: `kubectl podium`."""
     _escape_unencodable()
-    sys.exit(run(sys.argv[1:], "kubectl podium"))
+    _end(run(sys.argv[1:], "kubectl podium"))
+
+
+def _end(code: int) -> NoReturn:
+    """End the program; after an interrupt at once, without giving back the memory of a cluster."""
+    if code == INTERRUPTED:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _escape_unencodable() -> None:

@@ -12,7 +12,7 @@ import click
 from podium.cli.console import write, write_data
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
-from podium.errors import ConfigError, InputError
+from podium.errors import InputError
 
 _PREDICATE: Final = '''"""A predicate: on which nodes a pod may run.
 
@@ -107,11 +107,10 @@ def new(*, kind: str, name: str, folder: str, output: str) -> int:
     test_team_nodes.py. Nothing is overwritten.
     """
     from podium.profiles.policy.rule_names import check_name  # noqa: PLC0415  brings the profiles
-    from podium.profiles.user_rules.loading import is_built_in  # noqa: PLC0415
+    from podium.profiles.user_rules.loading import check_not_built_in  # noqa: PLC0415
 
     check_name(name)
-    if is_built_in(kind, name):
-        raise ConfigError(f"{name} is a built-in {kind}", hint="choose another name")
+    check_not_built_in(kind, name)
     module = _module_name(name)
     rule, test = Path(folder, f"{module}.py"), Path(folder, f"test_{module}.py")
     for path in (rule, test):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,38 +18,71 @@ from podium.cli.console import (
     write_data,
     write_lines,
 )
-from podium.cli.flags import cluster_or_files, output_flag, profile_flags
-from podium.cli.inputs import documents_in, live_cluster
+from podium.cli.flags import (
+    DurationType,
+    cluster_or_files,
+    namespace_flags,
+    output_flag,
+    profile_flags,
+)
+from podium.cli.inputs import chosen_for, documents_in, live_cluster, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from podium.library.profile_choice import ChosenProfiles
+    from podium.what_if.consolidate.recommendations import Recommendations
+    from podium.what_if.plan.changes import Change
+    from podium.what_if.plan.inputs import ClusterDocuments
+    from podium.what_if.plan.results import Plan
 
-@click.command(cls=FlagsCommand)
+
+@click.command(cls=FlagsCommand, renamed={"--domain": "--lose-each"}, bare={"--exit-code": "worse"})
 @cluster_or_files
 @change_flags
+@click.option(
+    "--lose-each",
+    metavar="LABEL|node",
+    help="Lose every value of a label of nodes in turn, such as zone or rack, or one node after "
+    "the other; no other change is made.",
+)
+@click.option(
+    "--consolidate",
+    is_flag=True,
+    help="Find nodes that can be emptied, with the commands; no other change is made.",
+)
+@click.option(
+    "--requests",
+    "recommended",
+    metavar="FILE|URL|vpa|metrics",
+    help="Give workloads the requests of krr, VerticalPodAutoscalers, PodMetrics, Prometheus or a "
+    "CSV, and count the nodes that come free; no other change is made.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Of the pods that --requests concerns, how many are recreated.",
+)
+@click.option("--prices", metavar="FILE", help="Lines TYPE,PRICE of node types, for --requests.")
 @click.option(
     "--surge",
     type=click.IntRange(min=1),
     metavar="N",
     help="How many nodes --replace adds and drains at a time.  [default: 1]",
 )
-@click.option(
-    "-n",
-    "--namespace",
-    default="",
-    metavar="NAME",
-    help="The namespace of objects that changes name.  [default: all]",
-)
+@namespace_flags("The namespace of objects that changes name")
 @click.option(
     "--limit",
-    type=click.FloatRange(min=1),
-    default=3600.0,
+    type=DurationType(),
+    default="1h",
     show_default=True,
-    metavar="SECONDS",
-    help="Virtual seconds after which a change is given up.",
+    metavar="DURATION",
+    help="Virtual time after which a change is given up.",
 )
 @click.option(
     "--seed",
@@ -59,6 +92,20 @@ if TYPE_CHECKING:
     metavar="N",
     help="Decides the generated names of new pods.",
 )
+@click.option(
+    "--autoscale",
+    is_flag=True,
+    help="Let autoscalers work; the usage of pods is that of their annotations.",
+)
+@click.option(
+    "--exit-code",
+    "gate",
+    type=click.Choice(("worse", "any")),
+    metavar="[worse|any]",
+    help="Exit with code 1 if a pod loses its node or a change cannot be completed (worse, the "
+    "default), or if any pod has no node, pending before or not (any).",
+)
+@strict_flag
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
 def plan(
@@ -66,37 +113,44 @@ def plan(
     files: tuple[str, ...],
     cluster: dict[str, str | None] | None,
     changes: tuple[tuple[str, str], ...],
+    lose_each: str | None,
+    consolidate: bool,
+    recommended: str | None,
+    share: float,
+    prices: str | None,
     surge: int | None,
     namespace: str,
     limit: float,
     seed: int,
+    autoscale: bool,
+    gate: str | None,
     output: str,
     flags: ProfileSource,
 ) -> int:
     """Make changes to a copy of a cluster, in their order, and show what follows.
 
-    The cluster is that of FILES, or a live one with --cluster.
+    The cluster is that of FILES; without FILES, that of the kubeconfig.
 
     The copy has the API server and the controllers of the lab and the scheduler of `podium run`,
     on virtual time. It first comes to rest as it is. Each change is made when the one before has
     come to rest. Nothing outside of this process is changed.
 
-    Exit code: 0 nothing is left without a node, 1 something is, 2 bad input.
-    """
-    from podium.planning.changes import ReplaceNodes, parse_change  # noqa: PLC0415  brings the lab
-    from podium.planning.plan import plan as make_plan  # noqa: PLC0415
+    With --lose-each the pods of lost nodes are created anew by their controllers and scheduled on
+    the nodes that are left; the worst loss is first.
 
-    wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
-    if not wanted:
-        raise click.UsageError("there is no change to plan; --drain NODE would be one")
-    if surge is not None:
-        if not any(isinstance(each, ReplaceNodes) for each in wanted):
-            raise click.UsageError("--surge says how many nodes --replace replaces at a time")
-        wanted = [
-            replace(each, surge=surge) if isinstance(each, ReplaceNodes) else each
-            for each in wanted
-        ]
-    chosen = flags.choose()
+    Exit code: 0 answered, 2 bad input. With --exit-code, 1: a pod is left without a node that had
+    one, a change cannot be completed, or --consolidate finds no node.
+    """
+    from podium.what_if.plan.plan import plan as make_plan  # noqa: PLC0415  brings the lab
+
+    wanted = _changes(changes, surge, namespace)
+    own = {"--consolidate": consolidate, "--requests": recommended, "--lose-each": lose_each}
+    _check_changes(wanted, output, [flag for flag, value in own.items() if value], prices)
+    if lose_each is not None:
+        from podium.cli.survive import survive  # noqa: PLC0415  only with --lose-each
+
+        return _gated(survive(files, cluster, lose_each, output, flags), gate)
+    chosen = chosen_for(flags, cluster)
     found = documents_in(files) if cluster is None else live_cluster(cluster)
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)
@@ -108,6 +162,11 @@ def plan(
     def progress(items: Sequence[Any]) -> Iterable[Any]:
         return tracked(items, len(items), "loading")
 
+    if consolidate:
+        return _gated(_consolidate(found, chosen, limit, seed, output), gate)
+    if recommended is not None:
+        resizing = _Resizing(_recommendations(recommended, files, cluster), share, prices)
+        return _gated(_right_size(found, chosen, resizing, limit, output), gate)
     with following("planning") as step:
         answer = make_plan(
             found.documents,
@@ -115,21 +174,167 @@ def plan(
             chosen,
             seed=seed,
             limit_seconds=limit,
+            now=found.read_at,
+            is_whole=found.is_whole,
+            autoscale=autoscale,
             progress=progress,
             on_step=step,
         )
+    notes(answer.notes)
     if answer.interrupted:
         note("interrupted; what follows is what was found so far")
+    _print(answer, output)
+    fails = answer.makes_worse or (gate == "any" and answer.leaves_pods)
+    return INTERRUPTED if answer.interrupted else _gated(int(fails), gate)
+
+
+def _gated(code: int, gate: str | None) -> int:
+    """The exit code: 1 only if --exit-code asks for it."""
+    return 0 if code == 1 and gate is None else code
+
+
+def _changes(changes: Sequence[tuple[str, str]], surge: int | None, namespace: str) -> list[Change]:
+    """The changes of the command line, in their order."""
+    from podium.what_if.plan.changes import ReplaceNodes, parse_change  # noqa: PLC0415
+
+    wanted = [parse_change(flag, text, namespace=namespace) for flag, text in changes]
+    if surge is None:
+        return wanted
+    if not any(isinstance(each, ReplaceNodes) for each in wanted):
+        raise click.UsageError("--surge says how many nodes --replace replaces at a time")
+    return [
+        replace(each, surge=surge) if isinstance(each, ReplaceNodes) else each for each in wanted
+    ]
+
+
+def _check_changes(
+    wanted: Sequence[Change],
+    output: str,
+    own: Sequence[str],
+    prices: str | None,
+) -> None:
+    """Refuse what does not go together, and a plan without a change.
+
+    *own* are the flags that make changes of their own.
+    """
+    if len(own) > 1:
+        raise click.UsageError(f"{' and '.join(own)} exclude each other; give one of them")
+    if prices is not None and "--requests" not in own:
+        raise click.UsageError("--prices is for --requests")
+    if not own:
+        if not wanted:
+            raise click.UsageError("there is no change to plan; --drain NODE would be one")
+        return
+    [flag] = own
+    if wanted:
+        raise click.UsageError(f"{flag} makes changes of its own; leave out the others")
+    if output == "html":
+        raise click.UsageError(f"{flag} has no page; -o json has all")
+
+
+def _print(answer: Plan, output: str) -> None:
     if output == "table":
-        from podium.planning.plan_report import report  # noqa: PLC0415  only for text
+        from podium.what_if.plan.plan_report import report  # noqa: PLC0415  only for text
 
         write_lines(report(answer))
     elif output == "html":
-        from podium.planning.plan_page import plan_page  # noqa: PLC0415  only for pages
+        from podium.what_if.plan.plan_page import plan_page  # noqa: PLC0415  only for pages
 
         write(plan_page(answer))
     else:
         import msgspec  # noqa: PLC0415  only for data
 
         write_data(msgspec.to_builtins(answer), output)
-    return INTERRUPTED if answer.interrupted else int(answer.leaves_pods)
+
+
+def _consolidate(
+    found: ClusterDocuments, chosen: ChosenProfiles, limit: float, seed: int, output: str
+) -> int:
+    """Find nodes that can be emptied, and print them with the commands."""
+    from podium.what_if.consolidate.consolidate import consolidate  # noqa: PLC0415
+    from podium.what_if.consolidate.consolidate_report import report  # noqa: PLC0415
+    from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
+
+    with following("consolidating") as step:
+        options = CopyOptions(
+            seed=seed,
+            limit_seconds=limit,
+            now=found.read_at,
+            is_whole=found.is_whole,
+            on_step=step,
+        )
+        answer = consolidate(found.documents, chosen, options)
+    notes(answer.notes)
+    if answer.interrupted:
+        note("interrupted; what follows is what was found so far")
+    if output == "table":
+        write_lines(report(answer))
+    else:
+        import msgspec  # noqa: PLC0415  only for data
+
+        write_data({**msgspec.to_builtins(answer), "commands": answer.commands}, output)
+    return INTERRUPTED if answer.interrupted else int(not answer.emptied)
+
+
+class _Resizing(NamedTuple):
+    """What `--requests` and the flags beside it say."""
+
+    recommendations: Recommendations
+    share: float
+    prices: str | None
+
+
+def _recommendations(
+    source: str, files: Sequence[str], cluster: dict[str, str | None] | None
+) -> Recommendations:
+    from podium.what_if.consolidate.recommendations import (  # noqa: PLC0415
+        autoscalers_in,
+        live_recommendations,
+        read_recommendations,
+    )
+
+    if source not in {"vpa", "metrics"}:
+        return read_recommendations(source)
+    if cluster is not None:
+        from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+
+        access = load_access(cluster["kubeconfig"], cluster["context"], cluster["server"])
+        return live_recommendations(source, access)
+    if source == "metrics":
+        raise click.UsageError("--requests metrics asks a live cluster; leave out FILES")
+    return autoscalers_in(files)
+
+
+def _right_size(
+    found: ClusterDocuments,
+    chosen: ChosenProfiles,
+    resizing: _Resizing,
+    limit: float,
+    output: str,
+) -> int:
+    """Give workloads other requests, and print which nodes come free."""
+    from podium.what_if.consolidate.right_sizing import read_prices, right_size  # noqa: PLC0415
+    from podium.what_if.consolidate.right_sizing_report import report  # noqa: PLC0415
+    from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
+
+    prices = None if resizing.prices is None else read_prices(resizing.prices)
+    with following("resizing") as step:
+        options = CopyOptions(
+            limit_seconds=limit, now=found.read_at, is_whole=found.is_whole, on_step=step
+        )
+        answer = right_size(
+            found.documents,
+            resizing.recommendations,
+            chosen,
+            options,
+            share=resizing.share,
+            prices=prices,
+        )
+    notes(answer.notes)
+    if output == "table":
+        write_lines(report(answer))
+    else:
+        import msgspec  # noqa: PLC0415  only for data
+
+        write_data(msgspec.to_builtins(answer), output)
+    return int(answer.plan.makes_worse)

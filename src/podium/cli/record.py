@@ -1,4 +1,4 @@
-"""`podium record`: the history of a cluster, by list and watch."""
+"""`podium history record`: the history of a cluster, by list and watch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from podium.cli.console import note, write, write_data
 from podium.cli.flags import (
+    DurationType,
     HistoryLimits,
     cluster_flags,
     history_limit_flags,
@@ -18,7 +19,7 @@ from podium.cli.flags import (
     policy_configmap_flags,
     profile_flags,
 )
-from podium.cli.history import new_folder
+from podium.cli.outputs import new_folder
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted
@@ -32,7 +33,13 @@ if TYPE_CHECKING:
 @click.command(cls=FlagsCommand)
 @click.argument("folder", metavar="DIR", type=click.Path())
 @cluster_flags()
-@click.option("--for", "duration", metavar="DURATION", help="Stop after this time, such as 10m.")
+@click.option(
+    "--for",
+    "seconds",
+    type=DurationType(),
+    metavar="DURATION",
+    help="Stop after this time, such as 10m.",
+)
 @click.option(
     "--anonymize",
     is_flag=True,
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
 )
 @history_limit_flags
 @policy_configmap_flags
-@output_flag("text", "json", "yaml")
+@output_flag("table", "json", "yaml")
 @profile_flags
 def record(
     *,
@@ -48,7 +55,7 @@ def record(
     kubeconfig: str | None,
     context: str | None,
     server: str | None,
-    duration: str | None,
+    seconds: float | None,
     anonymize: bool,
     limits: HistoryLimits,
     policy_configmap: str | None,
@@ -60,27 +67,27 @@ def record(
 
     Every object that `podium snapshot` reads is listed and then watched; each change is written as
     it comes. Rights to list and watch are enough, and whichever scheduler the cluster has goes on
-    as before. `podium judge` says afterwards how its placements compare with Podium's decisions, by
-    the profile that is named here.
+    as before. `podium history judge` says afterwards how its placements compare with Podium's
+    decisions, by the profile that is named here.
 
     With --anonymize a temporary folder has the history until the end, since new names keep the
     order of all old ones; then DIR is written under other names, and the temporary folder deleted.
 
     Exit code: 0 recorded, 2 the cluster cannot be read or the folder cannot be written.
     """
-    from podium.daemon.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415  not for the help
     from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.record_run import run_record  # noqa: PLC0415
     from podium.kube.access import load_access  # noqa: PLC0415
+    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
+    from podium.scheduler.telemetry.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415  not for the help
 
     access = load_access(kubeconfig, context, server)
     if policy_configmap is None:
-        chosen = flags.choose()
+        chosen = choose_in_cluster(flags, access)
     else:
         space = policy_configmap_namespace
         chosen = policy_in_configmap(access, flags, space, policy_configmap)
-    seconds = _seconds(duration)
     with _recorded_in(folder, anonymize=anonymize) as written:
         options = record_options(written, limits.made(), flags, chosen)
 
@@ -92,7 +99,7 @@ def record(
         found = run_record(access, options, log, seconds=seconds, on_ready=ready)
         if anonymize:
             _write_anonymized(written, folder, options)
-    if output == "text":
+    if output == "table":
         write(f"{counted(found.changes, 'change')} recorded in {folder}\n")
     else:
         about = {"apiVersion": "podium/v1", "kind": "Recorded", "folder": folder}
@@ -112,18 +119,7 @@ def _recorded_in(folder: str, *, anonymize: bool) -> Iterator[str]:
 
 
 def _write_anonymized(written: str, folder: str, options: RecordOptions) -> None:
-    from podium.daemon.hindsight.anonymized_copy import write_anonymized  # noqa: PLC0415
-    from podium.history.reading import History  # noqa: PLC0415
+    from podium.past.format.reading import History  # noqa: PLC0415
+    from podium.past.replay.anonymized_copy import write_anonymized  # noqa: PLC0415
 
     write_anonymized(History(written), Path(folder), options.rules_of)
-
-
-def _seconds(duration: str | None) -> float | None:
-    from podium.objects.durations import SECOND, parse  # noqa: PLC0415
-
-    if duration is None:
-        return None
-    try:
-        return parse(duration) / SECOND
-    except ValueError as error:
-        raise click.UsageError(f"--for: {error}; 10m would be one") from None

@@ -1,4 +1,4 @@
-"""`podium replay`: the decisions of a history, made again."""
+"""`podium history replay`: the decisions of a history, made again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from podium.cli.console import console, note, print_parts, tracked, write, write_data
-from podium.cli.flags import output_flag, profile_flags
+from podium.cli.flags import namespace_flags, output_flag, profile_flags
+from podium.cli.following import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -18,11 +19,12 @@ from podium.library.profile_source import ProfileSource
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.daemon.hindsight.other_rules import Moment
-    from podium.daemon.hindsight.replay import Difference
-    from podium.daemon.hindsight.seeking import Derived, Place
-    from podium.history.reading import History
-    from podium.history.records import Decided
+    from podium.past.format.reading import History
+    from podium.past.format.records import Decided
+    from podium.past.replay.other_rules import ComparedMoment
+    from podium.past.replay.replay import ReplayDifference, RulesOf
+    from podium.past.replay.seeking import Derived, Place
+    from podium.render.decision.story import StoryLine
 
 #: The most differences that are printed.
 _MOST: Final = 20
@@ -40,7 +42,8 @@ _COLUMNS: Final = (
 
 @click.command(cls=FlagsCommand)
 @click.argument("path", metavar="HISTORY", type=click.Path())
-@click.option("--pod", metavar="[NAMESPACE/]NAME", help="Explain the decision about this pod.")
+@click.option("--pod", metavar="POD", help="Explain the decision about this pod.")
+@namespace_flags("The namespace of --pod")
 @click.option(
     "--attempt",
     type=click.IntRange(1),
@@ -48,21 +51,28 @@ _COLUMNS: Final = (
     help="Which attempt of the pod.  [default: the last]",
 )
 @click.option("--at", metavar="TIME", help="Explain the last decision up to this time.")
+@click.option(
+    "--plain", is_flag=True, help="Ask every rule about every node; keep nothing between decisions."
+)
 @output_flag("table", "json", "yaml", "html")
 @profile_flags
+@follows_history
 def replay(
     *,
     path: str,
     pod: str | None,
+    namespace: str,
     attempt: int | None,
     at: str | None,
+    plain: bool,
     output: str,
     flags: ProfileSource,
 ) -> int:
     """Make the decisions of a HISTORY again, and compare each with what was recorded.
 
     HISTORY is a folder that `podium run --record` or `podium lab --record` wrote. Every decision is
-    derived from what the scheduler knew at that moment, and must have the recorded digest.
+    derived from what the scheduler knew at that moment, and must have the recorded digest. With
+    --plain no answer is kept from one decision to the next, so that wrong kept answers are found.
 
     With --pod or --at one decision is explained as it was made, with the verdicts and scores of all
     nodes. TIME is 2026-01-31T12:00:00Z, or seconds since 1970.
@@ -73,12 +83,15 @@ def replay(
     Exit code: 0 all decisions are equal (with --pod and --at: the pod got a node), 1 some differ
     (the pod got none), 2 the history cannot be read.
     """
-    from podium.history.reading import History  # noqa: PLC0415  not needed for the help
+    from podium.past.format.reading import History  # noqa: PLC0415  not needed for the help
 
     if attempt is not None and pod is None:
         raise click.UsageError("--attempt says which attempt of --pod; give both")
     if pod is not None and at is not None:
         raise click.UsageError("--pod and --at exclude each other; give one of them")
+    pod = None if pod is None else _key(pod, namespace)
+    if plain and (pod is not None or at is not None or flags.named()):
+        raise click.UsageError("--plain makes all decisions again; give it alone")
     history = History(path)
     if flags.named():
         start = 0.0 if at is None else _time(at)
@@ -88,7 +101,7 @@ def replay(
     if pod is None and at is None:
         if output == "html":
             raise click.UsageError("-o html shows one decision; give --pod or --at")
-        return _replay_all(history, flags, output)
+        return _replay_all(history, flags, output, plain=plain)
     place = _place_of_pod(history, pod, attempt) if pod is not None else _place_at(history, at)
     return _explain(history, place, flags, output)
 
@@ -97,9 +110,9 @@ def replay(
 
 
 def _go_on(history: History, start: float, flags: ProfileSource, output: str) -> int:
-    from podium.daemon.hindsight.other_rules import Continuation  # noqa: PLC0415
-    from podium.history.records import Decided  # noqa: PLC0415
     from podium.host.history_rules import recorded_rules, rules_of  # noqa: PLC0415
+    from podium.past.format.records import Decided  # noqa: PLC0415
+    from podium.past.replay.other_rules import Continuation  # noqa: PLC0415
 
     if output == "html":
         raise click.UsageError("-o html shows one decision, as it was made")
@@ -137,7 +150,7 @@ def _go_on(history: History, start: float, flags: ProfileSource, output: str) ->
     return int(bool(differences))
 
 
-def _print_moments(moments: Sequence[Moment]) -> None:
+def _print_moments(moments: Sequence[ComparedMoment]) -> None:
     from rich.table import Table  # noqa: PLC0415  brings rich
 
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
@@ -162,19 +175,26 @@ def _print_moments(moments: Sequence[Moment]) -> None:
 # One decision ---------------------------------------------------------------------------------
 
 
-def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
-    from podium.daemon.hindsight.seeking import decisions_about  # noqa: PLC0415
+def _key(pod: str, namespace: str) -> str:
+    """Namespace and name of the pod that --pod and -n name."""
+    space, _, name = pod.rpartition("/")
+    if space and namespace and space != namespace:
+        raise InputError(f"{pod} is not in the namespace {namespace}", hint="leave out one")
+    return f"{space or namespace or 'default'}/{name}"
 
-    key = pod if "/" in pod else f"default/{pod}"
-    found = decisions_about(history, key, attempt)
+
+def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
+    from podium.past.replay.seeking import decisions_about  # noqa: PLC0415
+
+    found = decisions_about(history, pod, attempt)
     if not found:
         which = "" if attempt is None else f", attempt {attempt}"
-        raise InputError(f"has no decision about pod {key}{which}", where=str(history.path))
+        raise InputError(f"has no decision about pod {pod}{which}", where=str(history.path))
     return found[-1]
 
 
 def _place_at(history: History, at: str | None) -> Place:
-    from podium.daemon.hindsight.seeking import decision_at  # noqa: PLC0415
+    from podium.past.replay.seeking import decision_at  # noqa: PLC0415
 
     assert at is not None
     found = decision_at(history, _time(at))
@@ -200,15 +220,22 @@ def _time(text: str) -> float:
 
 
 def _explain(history: History, place: Place, flags: ProfileSource, output: str) -> int:
-    from podium.daemon.hindsight.seeking import derive  # noqa: PLC0415
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
+    from podium.past.replay.seeking import derive  # noqa: PLC0415
     from podium.render.decision.explanation import Explanation  # noqa: PLC0415
 
     rules_of = recorded_rules(flags)
     found = derive(history, place, rules_of)
     rules = rules_of(history.header)
     profile = rules.profiles.get(found.entry.scheduler) or next(iter(rules.profiles.values()))
-    explanation = Explanation(found.decision, None, ties=profile.ties, max_score=profile.max_score)
+    explanation = Explanation(
+        found.decision,
+        None,
+        ties=profile.ties,
+        max_score=profile.max_score,
+        trace=found.decision.trace if output == "html" else None,
+    )
+    told = [] if output == "html" else _story(history, found.entry.pod, rules_of)
     if found.difference is not None and not flags.named():
         note(f"the recorded decision was another one: {found.difference.what}")
     if output == "html":
@@ -216,15 +243,34 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
 
         write(explanation_page(explanation))
     elif output == "table":
+        from rich.text import Text  # noqa: PLC0415  brings rich
+
         from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
+        from podium.render.plain import printable  # noqa: PLC0415
 
         entry = found.entry
         write(f"{shown_time(entry.time)}  attempt {entry.attempt}\n\n")
         printer = console()
         print_parts(explanation_tables(explanation, printer.width), printer)
+        if told:
+            lines = [Text(printable(text)) for each in told for text in each.lines()]
+            print_parts([Text(), Text("Attempts", style="bold"), *lines], printer)
     else:
-        write_data({**explanation.as_json(), **_about(found)}, output)
+        attempts = {"story": [each.as_json() for each in told]} if told else {}
+        write_data({**explanation.as_json(), **_about(found), **attempts}, output)
     return int(found.decision.node is None)
+
+
+def _story(history: History, pod: str, rules_of: RulesOf) -> list[StoryLine]:
+    """All attempts at the pod in the history; empty if there is no more than one of them."""
+    from podium.past.replay.seeking import decisions_about, derive_about  # noqa: PLC0415
+    from podium.render.decision.story import StoryAttempt, is_story, story  # noqa: PLC0415
+
+    if len(decisions_about(history, pod)) < 2:
+        return []
+    made, gone = derive_about(history, pod, rules_of)
+    attempts = [StoryAttempt(each.entry.attempt, each.entry.time, each.decision) for each in made]
+    return story(attempts, gone) if is_story(attempts) else []
 
 
 def _about(found: Derived) -> dict[str, Any]:
@@ -252,8 +298,12 @@ class _Result:
     #: Decisions whose verdicts and scores were recorded, too, and are equal.
     matrices: int = 0
     asked_extenders: int = 0
+    #: Whether a part of the history could not be read.
+    damaged: bool = False
+    #: Decisions that the scheduler made twice, because kept answers were wrong.
+    corrected: int = 0
     torn: list[str] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ReplayDifference] = field(default_factory=list)
     complete: bool = True
 
     def as_json(self) -> dict[str, Any]:
@@ -265,6 +315,7 @@ class _Result:
             "withMatrix": self.matrices,
             "placed": self.placed,
             "askedExtenders": self.asked_extenders,
+            "corrected": self.corrected,
             "torn": self.torn,
             "complete": self.complete,
             "differences": [
@@ -281,22 +332,27 @@ class _Result:
         }
 
 
-def _replay_all(history: History, flags: ProfileSource, output: str) -> int:
-    from podium.daemon.hindsight.seeking import derive_all  # noqa: PLC0415
-    from podium.history.reading import Torn  # noqa: PLC0415
+def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: bool) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
+    from podium.past.format.reading import Torn  # noqa: PLC0415
+    from podium.past.replay.seeking import derive_all  # noqa: PLC0415
 
     total = sum(1 for _ in history.decisions())
     result = _Result()
     if not total:
-        note(f"{history.path} has no decisions; `podium judge` compares placements")
+        note(f"{history.path} has no decisions; `podium history judge` compares placements")
     try:
-        for found in tracked(derive_all(history, recorded_rules(flags)), total, "deciding again"):
+        made = derive_all(history, recorded_rules(flags), plain=plain)
+        for found in tracked(made, total, "deciding again"):
             if isinstance(found, Torn):
-                result.torn.append(f"{found.path.name} ends after {found.read} bytes")
-            elif found is None:
+                result.torn.append(str(found))
+                result.damaged |= found.damaged
+                continue
+            if found is None:
                 result.asked_extenders += 1
-            elif found.difference is None:
+                continue
+            result.corrected += bool(found.entry.differences)
+            if found.difference is None:
                 result.equal += 1
                 result.placed += found.entry.node is not None
                 result.matrices += found.entry.matrix is not None
@@ -308,6 +364,8 @@ def _replay_all(history: History, flags: ProfileSource, output: str) -> int:
         _print(result, total)
     else:
         write_data(result.as_json(), output)
+    if result.damaged:
+        return InputError.exit_code
     return int(bool(result.differences)) if result.complete else 130
 
 
@@ -320,10 +378,12 @@ def _print(result: _Result, total: int) -> None:
         write(f"  {result.matrices:>8}  with equal verdicts and scores of every node\n")
     if result.asked_extenders:
         write(f"  {result.asked_extenders:>8}  took answers of extenders (not compared)\n")
+    if result.corrected:
+        write(f"  {result.corrected:>8}  corrected when they were made: kept answers were wrong\n")
     if not result.complete:
         write(f"  {total - done:>8}  not compared: interrupted\n")
     for sentence in result.torn:
-        note(f"{sentence}: it was not written to its end")
+        note(sentence)
     if result.differences:
         write("\nDifferences:\n")
     for each in result.differences[:_MOST]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -20,18 +22,20 @@ from podium.cli.flags import (
 )
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
+from podium.kube.http_rules import LOOPBACK
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.garbage import without_gc
+from podium.releases import KUBE_SCHEDULER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.daemon.page_data.page_data import Planner
-    from podium.host.cluster_program import Prepared
+    from podium.host.cluster_program import PreparedRun
     from podium.host.cluster_run import Lease, RunOptions, SecurePort
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
     from podium.profiles.config.scheduler_config import SchedulerConfig
+    from podium.serving.page_data.page_data import Planner
 
 #: The lease of replicas, unless the flags or the configuration name another one.
 LEASE, LEASE_NAMESPACE = "podium", "kube-system"
@@ -58,6 +62,7 @@ class RunFlags(msgspec.Struct, frozen=True):
     tracing_sampling_rate_per_million: int
     pages: bool
     pages_may_change_rules: bool
+    allow_plain_http: bool
     tls_cert_file: str | None
     tls_private_key_file: str | None
     client_ca_file: str | None
@@ -65,6 +70,7 @@ class RunFlags(msgspec.Struct, frozen=True):
     logging_format: str
     decision_log_file: str | None
     recorded_nodes: int
+    verify_decisions: int
     shadow: bool
     record: str | None
     limits: HistoryLimits
@@ -139,7 +145,16 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     default=100,
     show_default=True,
     metavar="N",
-    help="In clusters of at most N nodes, keep every verdict and score for `podium why`.",
+    help="In clusters of at most N nodes, keep every verdict and score for `podium explain"
+    " --decided`.",
+)
+@click.option(
+    "--verify-decisions",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Make one decision in N twice, from kept answers and without any, and compare; 0: none.",
 )
 @click.option(
     "--tracing-endpoint",
@@ -163,11 +178,16 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
 @click.option(
     "--pages-may-change-rules", is_flag=True, help="Let the pages change the rules that decide."
 )
+@click.option(
+    "--allow-plain-http",
+    is_flag=True,
+    help="Serve plain HTTP beyond loopback, and rules to change on --listen, to whoever asks.",
+)
 @click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
 @click.option(
     "--record",
     metavar="DIR",
-    help="Record a history in this folder, for `podium replay` and `podium why`.",
+    help="Record a history in this folder, for `podium history` and `podium explain --decided`.",
 )
 @history_limit_flags
 @profile_flags
@@ -186,22 +206,26 @@ def run(
         from podium.kube.access import load_access  # noqa: PLC0415
 
         own = RunFlags(**given)
-        access = load_access(own.kubeconfig, own.context, own.server)
+        _check_plain_http(own, _secure_port(own))
+        flags = _as_kube_scheduler(flags, own)
+        load = partial(load_access, own.kubeconfig, own.context, own.server)
+        access = load()
         chosen = _chosen_by_cluster(access, flags, own)
+        source = flags if chosen is not None else _of_cluster(access, flags)
 
-    def prepare() -> Prepared:
-        return _prepared(access, chosen or flags.choose(), flags, own)
+    def prepare() -> PreparedRun:
+        return _prepared(access, chosen or source.choose(), source, own)
 
-    return run_cluster(access, prepare, _show, pod_name=os.environ.get("POD_NAME", ""))
+    return run_cluster(load, access, prepare, _show, pod_name=os.environ.get("POD_NAME", ""))
 
 
 def _prepared(
     access: Access, chosen: ChosenProfiles, flags: ProfileSource, own: RunFlags
-) -> Prepared:
+) -> PreparedRun:
     """What the flags come to; it is told on standard error."""
     from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
-    from podium.daemon.logs import Log  # noqa: PLC0415
-    from podium.host.cluster_program import Prepared  # noqa: PLC0415
+    from podium.host.cluster_program import PreparedRun  # noqa: PLC0415
+    from podium.scheduler.telemetry.logs import Log  # noqa: PLC0415
 
     options = _options(own, flags, chosen)
     what = "shadows" if own.shadow else "schedules"
@@ -209,7 +233,7 @@ def _prepared(
     line = f"podium {what} pods of {names} at {access.shown} by {chosen.profile.name}"
     sys.stderr.write(f"{line}\n")
     notes(chosen.profile.notes)
-    return Prepared(chosen, options, Log(own.logging_format, own.v))
+    return PreparedRun(chosen, options, Log(own.logging_format, own.v))
 
 
 def _show(report: str) -> None:
@@ -218,6 +242,32 @@ def _show(report: str) -> None:
 
     write(report)
     sys.stdout.flush()
+
+
+def _as_kube_scheduler(flags: ProfileSource, own: RunFlags) -> ProfileSource:
+    """The flags, with what kube-scheduler does where they say nothing.
+
+    A shadow looks at as many nodes as the scheduler that it judges.
+    """
+    percentage = 0 if own.shadow else flags.usual_percentage
+    return replace(flags, usual_ties=KUBE_SCHEDULER, usual_percentage=percentage)
+
+
+def _of_cluster(access: Access, flags: ProfileSource) -> ProfileSource:
+    """The flags, with the release that the cluster runs unless they name one.
+
+    An API server that restarts is waited for.
+    """
+    from podium.kube.failure_log import FailureLog  # noqa: PLC0415  not needed for the help
+    from podium.kube.patience import RESTART_PAUSES  # noqa: PLC0415
+    from podium.library.cluster_release import source_in_cluster  # noqa: PLC0415
+
+    failures = FailureLog(flags.notify)
+
+    def failed(error: Exception) -> None:
+        failures.failed("version", f"{error}; trying again")
+
+    return source_in_cluster(flags, access, RESTART_PAUSES, failed)
 
 
 def _chosen_by_cluster(
@@ -234,11 +284,11 @@ def _chosen_by_cluster(
 
 
 def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> RunOptions:
-    from podium.daemon.logs import recorded_nodes  # noqa: PLC0415  not needed for the help
-    from podium.daemon.options import SchedulerOptions  # noqa: PLC0415
     from podium.host.cluster_run import RunOptions  # noqa: PLC0415
     from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.scheduler_host import HostOptions  # noqa: PLC0415
+    from podium.scheduler.state.options import SchedulerOptions  # noqa: PLC0415
+    from podium.scheduler.telemetry.logs import recorded_nodes  # noqa: PLC0415  not needed for the help
 
     lease = _lease(own, chosen.scheduler_config)
     record = None
@@ -246,11 +296,14 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
         record = record_options(own.record, own.limits.made(), flags, chosen)
     scheduler = SchedulerOptions(
         waits_to_lead=lease is not None,
-        shadow=own.shadow,
         recorded_nodes=recorded_nodes(own.v, own.recorded_nodes),
+        verified_decisions=own.verify_decisions,
     )
     host = HostOptions(
-        scheduler=scheduler, decision_file=own.decision_log_file or "", record=record
+        scheduler=scheduler,
+        shadow=own.shadow,
+        decision_file=own.decision_log_file or "",
+        record=record,
     )
     secure = _secure_port(own)
     return RunOptions(
@@ -263,16 +316,33 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
         tracing_per_million=own.tracing_sampling_rate_per_million,
         pages=own.pages,
         pages_change_rules=own.pages_may_change_rules,
+        plain_pages_change_rules=own.pages_may_change_rules and own.allow_plain_http,
         planner=_planner(own, flags, chosen) if own.pages else None,
     )
 
 
 def _planner(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Planner:
     """What makes the plans of the pages, of the cluster that the flags name."""
-    from podium.planning.live_plans import process_planner  # noqa: PLC0415  only with --pages
+    from podium.what_if.plan.live_plans import process_planner  # noqa: PLC0415  only with --pages
 
     reach = {"kubeconfig": own.kubeconfig, "context": own.context, "server": own.server}
     return process_planner(reach, flags, chosen)
+
+
+def _check_plain_http(own: RunFlags, secure: SecurePort | None) -> None:
+    """Refuse what would serve strangers, unless that is wanted."""
+    if own.allow_plain_http or secure is not None:
+        return
+    if own.listen.port and own.listen.host not in LOOPBACK:
+        raise InputError(
+            f"--listen {own.listen}: whoever reaches it could read all decisions",
+            hint="--secure-port asks the cluster who may; --allow-plain-http serves everybody",
+        )
+    if own.pages_may_change_rules:
+        raise InputError(
+            "--pages-may-change-rules: whoever reaches the pages could change the rules",
+            hint="--secure-port asks for a token; --allow-plain-http does without",
+        )
 
 
 def _secure_port(own: RunFlags) -> SecurePort | None:

@@ -47,13 +47,14 @@ def snapshot(
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
+    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
 
     access = load_access(kubeconfig, context, server)
     if policy_configmap is None:
-        chosen = flags.choose()
+        chosen = choose_in_cluster(flags, access)
     else:
         space = policy_configmap_namespace
         chosen = policy_in_configmap(access, flags, space, policy_configmap)

@@ -1,65 +1,52 @@
-"""`podium survive`: what is left when a node, a zone or a rack is lost."""
+"""`podium plan --lose-each`: what is left when a node, a zone or a rack is lost."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from podium.cli.console import INTERRUPTED, note, notes, tracked, write_data, write_lines
-from podium.cli.flags import cluster_or_files, output_flag, profile_flags
-from podium.cli.inputs import read_files, read_live
-from podium.cli.parsing import FlagsCommand
+from podium.cli.inputs import chosen_for, read_files, read_live
+from podium.library.absence import absence_notes, absent_kinds, is_dump
 from podium.library.profile_source import ProfileSource
+from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from podium.planning.survive import DomainLoss
+    from podium.what_if.survive.survive import DomainLoss
 
 #: From so many pods on, several losses are tried at the same time.
 _MANY_PODS: Final = 2000
 
 
-@click.command(cls=FlagsCommand)
-@cluster_or_files
-@click.option(
-    "--domain",
-    default="topology.kubernetes.io/zone",
-    show_default=True,
-    metavar="LABEL",
-    help="The label of nodes whose values are lost in turn; kubernetes.io/hostname is each node.",
-)
-@output_flag("table", "json", "yaml")
-@profile_flags
 def survive(
-    *,
     files: tuple[str, ...],
     cluster: dict[str, str | None] | None,
     domain: str,
     output: str,
     flags: ProfileSource,
 ) -> int:
-    """Lose every value of a label of nodes in turn, and show what would be left without a node.
+    """Lose every value of a label of nodes in turn, and print what would be left without a node.
 
-    The pods of the lost nodes are created anew by their controllers and scheduled on the nodes
-    that are left. The table has the worst loss first, with the workloads and disruption budgets
-    that have fewer pods than they ask for: at once, and after rescheduling.
-
-    Exit code: 0 every loss can be survived, 1 some leaves pods without a node, 2 bad input.
+    The worst loss is first, with the workloads and disruption budgets that have fewer pods than
+    they ask for: at once, and after rescheduling. What is left without a node follows, important
+    workloads first. The exit code is 1 if a loss leaves pods without a node.
     """
     import msgspec  # noqa: PLC0415  not needed for help
 
     from podium.library.parallel import processors  # noqa: PLC0415
-    from podium.planning.survive import survive as try_losses  # noqa: PLC0415
-    from podium.planning.survive_report import report  # noqa: PLC0415
+    from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
+    from podium.what_if.survive.survive_report import report  # noqa: PLC0415
 
-    chosen = flags.choose()
+    chosen = chosen_for(flags, cluster)
     objects = read_files(files) if cluster is None else read_live(**cluster)
-    if objects.snapshot is not None:
+    if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
-    notes((*input_notes(objects), *chosen.profile.notes))
+    missing = dict(absent_kinds(objects))
+    if is_dump(objects) and not objects.of(POD_DISRUPTION_BUDGET):
+        missing[POD_DISRUPTION_BUDGET.name] = 0
+    notes((*input_notes(objects), *chosen.profile.notes, *absence_notes(missing)))
 
     workers = processors() if len(objects.pods) >= _MANY_PODS else 1
 

@@ -1,38 +1,30 @@
-"""`podium verify`: replay recorded decisions."""
+"""`podium history verify`: replay recorded decisions."""
 
 from __future__ import annotations
 
 import click
 
 from podium.cli.console import print_parts, tracked, write_data
-from podium.cli.flags import files_argument, output_flag
+from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
-from podium.library.recordings import verifying
+from podium.past.recordings import verifying
 from podium.render.recording.parity import as_json, parity_tables
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"-n": "--most", "--show": "--most"})
 @files_argument
-@click.option(
-    "-n",
-    "--show",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many differences to show in full.",
-)
+@most_flag(10, "How many differences are shown in full.", least=0)
 @output_flag("table", "json", "yaml")
-def verify(*, files: tuple[str, ...], show: int, output: str) -> int:
+def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
     """Replay the recorded decisions in FILES (.jsonl, .jsonl.gz, folders) and compare.
 
     Every step is compared whole. A field that was not recorded is not compared, except where its
-    absence is the answer.
+    absence is the answer. A field that is not known is refused, since nothing would compare it.
 
     Exit code: 0 no difference, 1 differences, 2 a recording cannot be read.
     """
     report = verifying.verify(
-        files, show=show, progress=lambda work: tracked(work, len(work), "replaying")
+        files, show=most, progress=lambda work: tracked(work, len(work), "replaying")
     )
     if output == "table":
         print_parts(parity_tables(report))

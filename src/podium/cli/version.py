@@ -10,7 +10,7 @@ import podium
 from podium.cli.console import write, write_data
 from podium.cli.flags import output_flag
 from podium.cli.parsing import FlagsCommand
-from podium.library.generations import GENERATIONS
+from podium.releases import RELEASES
 
 
 @click.command(cls=FlagsCommand)
@@ -24,12 +24,12 @@ def version(*, output: str) -> None:
                 "description": generation.description,
                 "providers": list(generation.providers),
             }
-            for generation in GENERATIONS
+            for generation in RELEASES
         ]
         write_data({"version": podium.__version__, "profiles": profiles}, output)
         return
     write(f"podium {podium.__version__} (Python {platform.python_version()})\n")
-    for generation in GENERATIONS:
+    for generation in RELEASES:
         write(f"profile {generation.name}: {generation.description}\n")
         if generation.providers:
             write(f"  providers: {', '.join(generation.providers)}\n")

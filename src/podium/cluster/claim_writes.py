@@ -27,8 +27,8 @@ from podium.objects.kinds.pod import ExtendedResourceClaimStatus
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import ClaimRelease
-    from podium.engine.state.device_plan import ClaimPlan, DevicePlan
     from podium.engine.state.devices import ResourceClaims
+    from podium.engine.state.reservation import ClaimPlan, DevicePlan
     from podium.objects.kinds.devices import ResourceClaim
     from podium.objects.kinds.pod import Pod
 

@@ -6,30 +6,34 @@ decision, victims of preemption are gone (or terminating) before the pod is trie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from podium.cluster.cache.cache import Cache
-from podium.cluster.cache.reservations import Reservations
+from podium.cluster.cache.reservations import restoring
 from podium.cluster.claim_writes import ClaimWriter, ClaimWrites
+from podium.cluster.decider import Decider, always, ignore_step
+from podium.cluster.pod_groups.simulated import SimulatedGroups
 from podium.cluster.queue.nominations import Nominations
-from podium.engine.cycle.attempt import Attempt, ignore_step
-from podium.engine.cycle.cycle import cycle
-from podium.engine.cycle.ties import ties
-from podium.engine.fast.class_answers import AnswerCache
+from podium.engine.framework.group_decision import SUCCESS
 from podium.engine.framework.rule import Refused
-from podium.engine.rules.devices.v1_36 import NAME as DEVICES
-from podium.engine.state.device_plan import DevicePlan
+from podium.engine.rules.devices.plugin import NAME as DEVICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from typing import Any
 
-    from podium.engine.framework.decision import Decision
+    from podium.cluster.verification import Verification
+    from podium.engine.cycle.ties import Ties
+    from podium.engine.framework.decision import ClaimRelease, Decision
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
+
+T = TypeVar("T")
 
 #: What follows a preemption: victims go and the pod is tried again at once, or after all other
 #: pods; or victims stay as terminating and the pod is tried again at once.
@@ -47,6 +51,8 @@ class Step(NamedTuple):
     decision: Decision
     #: What was written into resource claims; None for a pod without claims.
     claims: ClaimWrites | None = None
+    #: The cycle of its pod group that the pod was tried in.
+    group: GroupDecision | None = None
 
 
 def no_extenders(question: Any) -> Any:
@@ -62,7 +68,8 @@ class Simulation:
     time of a pod placed at some attempt, *score_single* scores a single feasible node too,
     *listed_order* looks at nodes in the order they were loaded, *after_preemption* is one of the
     three constants above, *now* is the time of all decisions in seconds since 1970, and without
-    *fast* every rule is asked about every node. `run` calls *decided* with each decision while the
+    *fast* every rule is asked about every node. *verification* says which attempts are decided
+    twice, from kept answers and without any. `run` calls *decided* with each decision while the
     cluster still is as it was for it.
     """
 
@@ -77,6 +84,7 @@ class Simulation:
         after_preemption: str = RETRY,
         now: float = 0.0,
         fast: bool = True,
+        verification: Verification | None = None,
         answer: Callable[[Any], Any] = no_extenders,
         decided: Callable[[Pod, Decision], None] | None = None,
     ) -> None:
@@ -84,35 +92,51 @@ class Simulation:
         self._profiles = {each.scheduler_name: each for each in (*reversed(others), profile)}
         self._has_extenders = any(each.extenders for each in self._profiles.values())
         self._start_time = start_time
-        self._score_single = score_single
-        self._attempts = 0
         self.cache = Cache(
             profile.accounting,
             listed_order=listed_order,
             node_order=profile.node_order,
             journal_limit=profile.tuning.journal_limit,
         )
-        Reservations(self._profiles.values()).attach(self.cache)
-        self.cache.columns.decided_at = now
+        self.cache.restored = restoring(self._profiles.values())
         self._claim_writer = ClaimWriter(self.cache.columns.catalog.resource_claims)
-        self.ties = ties(profile.ties)
         self.after_preemption = after_preemption
         self._answer = answer
         self.decided = decided
-        self._answers = {
-            name: AnswerCache(self.cache.columns, each) if fast else None
-            for name, each in self._profiles.items()
-        }
         self._nominations = Nominations()
+        #: Decides about each pod.
+        self.decider = Decider(
+            self.cache,
+            {profile.scheduler_name: profile, **self._profiles},
+            clock=always(now),
+            nominations=self._nominations,
+            keeps_answers=fast,
+            score_single=score_single,
+            verification=verification,
+        )
+        self.cache.columns.decided_at = now
+        #: Runs the cycles of pod groups.
+        self.groups = SimulatedGroups(self)
         self._pods: dict[str, Pod] = {}
 
-    def load(self, objects: Objects) -> None:
-        """Add objects: nodes, pods with a node, nominated pods, and what rules look up."""
+    @property
+    def ties(self) -> Ties:
+        """The rule that breaks ties."""
+        return self.decider.ties
+
+    def load(self, objects: Objects, *, just_listed: bool = False) -> None:
+        """Add objects: nodes, pods with a node, nominated pods, and what rules look up.
+
+        Nodes know how many nodes hold their images, as after their last status update. With
+        *just_listed*, each knows of those before it only, as after the scheduler's first list.
+        """
         for kind, shelf in self.cache.columns.catalog.shelves():
             for item in objects.of(kind):
                 shelf.put(item)
         for node in objects.nodes:
             self.cache.put_node(node)
+        if not just_listed:
+            self.cache.columns.count_images_anew()
         placed = [pod for pod in objects.pods if pod.spec.node_name and not pod.finished]
         for pod in self.cache.add_pods(placed):
             self.cache.add_pod(pod)
@@ -120,6 +144,7 @@ class Simulation:
             self._keep(pod)
         for pod in objects.pods:
             if not pod.spec.node_name and not pod.finished:
+                self.groups.expect([pod])
                 self.nominate(pod, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:
@@ -127,13 +152,57 @@ class Simulation:
         if not self.profile.by_priority:
             return  # without priorities there is no preemption, and nothing is nominated
         self._nominations.set(pod, node)
-        self.cache.columns.set_nominated(
-            {name: self._nominations.on(name) for name in self._nominations.nodes()}
-        )
+        self.decider.count_nominated()
 
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
         """Try each pod in turn, and once more after a successful preemption, and carry it out."""
         waiting = list(pending)
+        if any(profile.schedules_groups for profile in self._profiles.values()):
+            yield from self._run_entities(waiting, recording=recording)
+            return
+        yield from self._run_pods(waiting, recording=recording)
+
+    def _run_entities(self, waiting: Sequence[Pod], *, recording: bool) -> Iterator[Step]:
+        """Try pods and pod groups in turn; the pods of a group when its first one is due.
+
+        What is left of a group that was scheduled is tried again at once, and so is a group for
+        which pods were evicted.
+        """
+        self.groups.expect(waiting)
+        members: dict[str, list[Pod]] = {}
+        entities: list[tuple[int, Pod]] = []
+        for pod in waiting:
+            group = self.groups.named(pod.group) if pod.group else None
+            if not pod.group or not members.setdefault(pod.group, []):
+                priority = pod.priority if group is None else group.priority
+                entities.append((-priority, pod))
+            if pod.group:
+                members[pod.group].append(pod)
+        for _, pod in sorted(entities, key=itemgetter(0)):
+            if pod.group:
+                yield from self._run_group(pod.group, members[pod.group], recording=recording)
+            else:
+                yield from self._run_pods([pod], recording=recording)
+
+    def _run_group(self, key: str, pods: Sequence[Pod], *, recording: bool) -> Iterator[Step]:
+        held = self.groups.hold(pods)
+        if held is not None:
+            yield from self.groups.held(pods, held)
+            return
+        for pod in pods:
+            self._renominate(pod)
+        while pods:
+            group = self.groups.named(key)
+            assert group is not None, key  # a missing group holds its pods
+            found = self.groups.run(group, sorted(pods, key=_place), recording=recording)
+            yield from found.steps
+            pods = found.left
+            decision = found.decision
+            evicts = decision.preemption is not None and bool(decision.preemption.uids)
+            if decision.code != SUCCESS and not evicts and not decision.released:
+                return
+
+    def _run_pods(self, waiting: Sequence[Pod], *, recording: bool) -> Iterator[Step]:
         if not self.profile.nominated_first:
             for pod in waiting:
                 self._renominate(pod)
@@ -145,7 +214,7 @@ class Simulation:
                 pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
             step = self._tried(pod, 1, recording=recording)
             yield step
-            again = self._settle(step)
+            again = self.settle(step)
             if again is not None and self.after_preemption == DEFER:
                 deferred.append(again)
             elif again is not None:
@@ -175,7 +244,7 @@ class Simulation:
                 pod = self._as_known(pod)
             step = self._tried(pod, attempt, recording=recording)
             yield step
-            self._settle(step)
+            self.settle(step)
             attempt, released = attempt + 1, step.decision.released is not None
 
     def _tried(self, pod: Pod, attempt: int, *, recording: bool) -> Step:
@@ -183,6 +252,12 @@ class Simulation:
         decision = self.attempt(pod, recording=recording)
         if self.decided is not None:
             self.decided(pod, decision)
+        return self.step_of(pod, attempt, decision)
+
+    def step_of(
+        self, pod: Pod, attempt: int, decision: Decision, group: GroupDecision | None = None
+    ) -> Step:
+        """Write what a decision says of the claims of its pod."""
         plan = decision.devices if decision.reservations else None
         writes = None
         if decision.released is not None:
@@ -193,7 +268,7 @@ class Simulation:
                 decision.error = f'running PreBind plugin "{DEVICES}": {writes.error}'
                 decision.failed_plugin = DEVICES
                 decision.node, decision.reservations = None, {}
-        return Step(pod, attempt, decision, writes)
+        return Step(pod, attempt, decision, writes, group)
 
     def attempt(
         self, pod: Pod, *, recording: bool = False, mark: Callable[[str], None] = ignore_step
@@ -202,49 +277,41 @@ class Simulation:
 
         *mark* is called with the name of each step when it is done.
         """
-        columns = self.cache.columns
-        profile = self.profile_of(pod)
-        attempt = Attempt(
-            columns.pods.incoming(pod),
-            profile,
-            self.cache.order(),
-            self.ties,
-            recording=recording,
-            score_single=self._score_single,
-            answers=self._answers[profile.scheduler_name],
-            mark=mark,
-        )
-        self._attempts += 1
-        steps = cycle(columns, attempt)
+        steps = self.decider.begin(pod, self.profile_of(pod), recording=recording, mark=mark)
+        decision = self.decider.finish(self.answered(steps))
+        if decision.waits:
+            _reject_waiting(decision)
+        return decision
+
+    def answered(self, steps: Generator[Any, Any, T]) -> T:
+        """What comes of steps that may ask extenders."""
         reply = None
         while True:
             try:
                 reply = self._answer(steps.send(reply))
             except StopIteration as done:
-                decision: Decision = done.value
-                break
-        self.cache.advance(decision.consumed, dropped=decision.dropped)
-        if decision.waits:
-            _reject_waiting(decision)
-        return decision
+                return done.value  # type: ignore[no-any-return]
 
     def profile_of(self, pod: Pod) -> Profile:
         """The profile of the pod's scheduler, or the first profile."""
         return self._profiles.get(pod.spec.scheduler_name, self.profile)
 
-    def _settle(self, step: Step) -> Pod | None:
-        """Carry the decision out; the pod, if it is to be tried again."""
+    def settle(self, step: Step, start_time: Callable[[], str] | None = None) -> Pod | None:
+        """Carry the decision out; the pod, if it is to be tried again.
+
+        *start_time* gives the start time of a pod that is placed.
+        """
         pod, decision = step.pod, step.decision
         if decision.node is not None:
             if self._nominations.nodes():
                 self.nominate(pod, "")
-            self.place(pod, decision)
+            self.place(pod, decision, start_time)
             return None
         preemption = decision.preemption
         released = pod if decision.released is not None else None
         if preemption is None:
-            without_post_filter = decision.error or not self.profile_of(pod).post_filters
-            if self.profile.nominated_first and without_post_filter and decision.held is None:
+            ends = decision.error or self.profile_of(pod).clears_nominations
+            if self.profile.nominated_first and ends and decision.held is None:
                 self.nominate(pod, "")
             return released
         if preemption.nomination == "":
@@ -254,25 +321,34 @@ class Simulation:
         if preemption.node is None:
             return released
         for uid in preemption.candidates[preemption.node].uids:
-            self._evict(uid)
+            self.evict(uid)
         nominated = _with_nomination(pod, preemption.node)
         self.nominate(nominated, preemption.node)
         return nominated
 
-    def place(self, pod: Pod, decision: Decision) -> None:
-        """Put the pod on the node of the decision; it counts there from now on."""
+    def place(
+        self, pod: Pod, decision: Decision, start_time: Callable[[], str] | None = None
+    ) -> None:
+        """Put the pod on the node of the decision; it counts there from now on.
+
+        *start_time* gives its start time in place of that by the number of attempts.
+        """
         assert decision.node is not None
-        if self._start_time is not None:
-            started = self._start_time(self._attempts - 1)
+        if start_time is not None or self._start_time is not None:
+            started = self._started() if start_time is None else start_time()
             status = msgspec.structs.replace(pod.status, start_time=started)
             pod = msgspec.structs.replace(pod, status=status)
         reservations = decision.reservations
         if reservations:
             # Claims are written already, devices count as in use because of them.
-            plans = reservations.items()
-            reservations = {name: plan for name, plan in plans if not isinstance(plan, DevicePlan)}
+            kept = reservations.items()
+            reservations = {name: each for name, each in kept if each.devices is None}
         self.cache.assume(pod, decision.node, reservations)
         self._keep(pod)
+
+    def _started(self) -> str:
+        assert self._start_time is not None
+        return self._start_time(self.decider.attempts - 1)
 
     def placed(self, uid: str) -> Pod | None:
         """The placed pod with this uid, kept only where extenders are sent whole pods."""
@@ -288,11 +364,24 @@ class Simulation:
         self._pods.pop(uid, None)
         self.cache.remove(uid)
 
-    def _evict(self, uid: str) -> None:
+    def evict(self, uid: str) -> None:
+        """Carry out an eviction: the pod is gone, or terminating."""
         if self.after_preemption == TERMINATE:
             self.cache.columns.mark_terminating(uid)
         else:
             self.remove(uid)
+
+    def renominated(self, pod: Pod, node: str | None) -> Pod:
+        """A pod of a group that was not placed, with its nomination: kept if *node* is None."""
+        if node is None:
+            return pod
+        pod = _with_nomination(pod, node)
+        self.nominate(pod, node)
+        return pod
+
+    def release(self, release: ClaimRelease) -> None:
+        """Give a claim back that does not fit where its pod could run."""
+        self._claim_writer.release(release)
 
     def _clear(self, uid: str, pod: Pod) -> None:
         if uid == pod.uid:
@@ -310,6 +399,11 @@ def _reject_waiting(decision: Decision) -> None:
         decision.refused = Refused(rule, permission.reason)
         decision.node, decision.reservations = None, {}
         return
+
+
+def _place(pod: Pod) -> int:
+    """Pods of a group go by priority; those with the same keep their order."""
+    return -pod.priority
 
 
 def _with_nomination(pod: Pod, node: str) -> Pod:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from podium.errors import PodiumError
 from podium.kube.client import ApiClient
 from podium.kube.errors import UnreachableError
+from podium.kube.own_tasks import OwnTasks
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from podium.extender.cluster_state import ClusterState
+    from podium.extender.cluster_state import ExtenderState
     from podium.kube.access import Access
 
 
 class _NodeSink:
     """Writes what a reflector of nodes reports into the cluster state."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ExtenderState) -> None:
         self.replace, self.put = state.replace_nodes, state.put_node
         self._drop = state.drop_node
 
@@ -36,7 +36,7 @@ class _NodeSink:
 class _PodSink:
     """Writes what a reflector of pods reports into the cluster state."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ExtenderState) -> None:
         self.replace, self.put = state.replace_pods, state.put_pod
         self._drop = state.drop_pod
 
@@ -44,11 +44,11 @@ class _PodSink:
         self._drop(pod.uid)
 
 
-class ApiServer:
+class ClusterFollower:
     """Keeps a cluster state in step with an API server. Use it in an `async with`."""
 
     def __init__(
-        self, access: Access, state: ClusterState, warn: Callable[[str], None], **options: Any
+        self, access: Access, state: ExtenderState, warn: Callable[[str], None], **options: Any
     ) -> None:
         """Warnings go to *warn*; *options* are passed to the reflectors."""
         self._access = access
@@ -56,7 +56,7 @@ class ApiServer:
         self._state = state
         self._options = {"warn": warn, **options}
         self._reflectors: list[Reflector[Any]] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = OwnTasks()
 
     @property
     def synced(self) -> bool:
@@ -71,13 +71,16 @@ class ApiServer:
             Reflector(self._client, "/api/v1/nodes", node, nodes, **self._options),
             Reflector(self._client, "/api/v1/pods", pod, pods, **self._options),
         ]
-        self._tasks = [asyncio.create_task(each.run()) for each in self._reflectors]
+        for each in self._reflectors:
+            self._tasks.start("a watch of the cluster", each.run())
         return self
 
+    async def until_dead(self) -> None:
+        """Wait until a watch has ended by itself, and raise its exception."""
+        await self._tasks.until_one_dies()
+
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
         await self._client.__aexit__()
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> str:

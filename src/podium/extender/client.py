@@ -8,19 +8,18 @@ returns the reply in the form that the cycle is sent. An error on the way is ret
 from __future__ import annotations
 
 import asyncio
-import math
 from contextlib import AsyncExitStack, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import aiohttp
 
 from podium.engine.framework.extenders import (
+    AcceptedVictims,
     AskFilter,
     AskScores,
     AskVictims,
     Failure,
     Filtered,
-    Kept,
     Scored,
     Together,
     interested,
@@ -43,8 +42,12 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
 
 Question = AskFilter | AskScores | AskVictims
-Reply = Filtered | Scored | Kept | Failure
+Reply = Filtered | Scored | AcceptedVictims | Failure
 _HEADERS = {"Content-Type": "application/json"}
+#: The largest answer: 5,000 whole nodes are about 100 MB.
+LARGEST_ANSWER: Final = 256 * 1024 * 1024
+#: How long an extender is waited for at most: nothing else is decided meanwhile.
+LONGEST_SECONDS: Final = 600.0
 
 
 class Lookup(Protocol):
@@ -76,15 +79,18 @@ class HttpPost:
         session = await self._session(extender)
         name = extender.tls.get("server_name") or None
         async with session.post(
-            url, data=body, headers=_HEADERS, server_hostname=str(name) if name else None
+            url,
+            data=body,
+            headers=_HEADERS,
+            server_hostname=str(name) if name else None,
+            allow_redirects=False,  # what is asked is meant for this server alone
         ) as response:
-            return response.status, await response.read()
+            return response.status, await _bounded(response)
 
     async def _session(self, extender: Extender) -> aiohttp.ClientSession:
         found = self._sessions.get(id(extender))
         if found is None:
-            seconds = extender.timeout_seconds
-            limit = aiohttp.ClientTimeout(total=None if math.isinf(seconds) else seconds)
+            limit = aiohttp.ClientTimeout(total=_seconds(extender))
             secure = extender.url_prefix.lower().startswith("https:")
             connector = aiohttp.TCPConnector(ssl=context_of(extender) if secure else True)
             session = aiohttp.ClientSession(connector=connector, timeout=limit)
@@ -183,7 +189,7 @@ class ExtenderClient:
 
     def _is_known(self, name: str, asked: frozenset[str], extender: Extender) -> bool:
         return name in asked or (
-            extender.protocol == "v1.13" and self._lookup.node(name) is not None
+            not extender.protocol.refuses_other_nodes and self._lookup.node(name) is not None
         )
 
     async def _scores(self, question: AskScores) -> Scored:
@@ -197,11 +203,11 @@ class ExtenderClient:
         found = (self._lookup.node(name) for name in names)
         return wire.nodes_request(pod.pod, [node for node in found if node is not None], names)
 
-    async def _victims(self, question: AskVictims) -> Kept:
+    async def _victims(self, question: AskVictims) -> AcceptedVictims:
         extender = question.extender
         if extender.node_cache_capable:
             uids = {
-                node: (each.uids, each.violations if extender.protocol == "v1.36" else 0)
+                node: (each.uids, each.violations if extender.protocol.counts_violations else 0)
                 for node, each in question.candidates.items()
             }
             body = wire.victims_request(question.pod.pod, None, uids)
@@ -220,14 +226,31 @@ class ExtenderClient:
         try:
             status, answer = await self._post(extender, url, body)
         except TimeoutError:
-            seconds = extender.timeout_seconds
+            seconds = _seconds(extender)
             raise _ExchangeError(f'Post "{url}": no answer within {seconds:g} s') from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _ExchangeError(f'Post "{url}": {words(error)}') from None
         if status != 200:
-            word = "failed" if extender.protocol == "v1.36" else "Failed"
+            word = extender.protocol.failed
             raise _ExchangeError(f"{word} {verb} with extender at URL {url}, code {status}")
         return answer
+
+
+def _seconds(extender: Extender) -> float:
+    """How long an extender is waited for; one without a limit, or a negative one, for long."""
+    seconds = extender.timeout_seconds
+    return min(seconds, LONGEST_SECONDS) if seconds > 0 else LONGEST_SECONDS
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+    """The body of an answer, unless it is too large."""
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > LARGEST_ANSWER:
+            raise OSError(f"the answer is larger than {LARGEST_ANSWER} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 class _ExchangeError(Exception):
@@ -236,7 +259,7 @@ class _ExchangeError(Exception):
 
 def _error(extender: Extender, text: str) -> str:
     """The error text of a reply; v1.13 takes it for a format of Go without arguments."""
-    return text if extender.protocol == "v1.36" else wire.go_format(text)
+    return wire.go_format(text) if extender.protocol.formats_errors else text
 
 
 def binder_of(profile: Profile, pod: Incoming) -> Extender | None:

@@ -6,7 +6,9 @@ requests. Requests carry no placed pods, so in the last case resource rules see 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,29 +17,41 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from podium.cluster.cache.columns import Columns
+    from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.reading.collection import Objects
 
+#: So long nodes are kept that came with requests and do not come any more.
+FORGET_SECONDS: Final = 600.0
 _node_decoder = msgspec.json.Decoder(Node)
 
 
-class ClusterState:
+class ExtenderState:
     """Nodes and placed pods by name and uid; pending pods until they are bound."""
 
-    def __init__(self, profile: Profile) -> None:
-        self._simulation = Simulation(profile)
+    def __init__(self, profile: Profile, clock: Callable[[], float] = time.monotonic) -> None:
+        """Hold a cluster for the rules of *profile*; *clock* says how old requests are."""
+        self._simulation = Simulation(profile, score_single=True)
         self._placed: dict[str, Pod] = {}
         self._pending: dict[str, Pod] = {}
         #: The JSON of nodes that came with requests; an unchanged node is not decoded again.
         self._encoded: dict[str, bytes] = {}
+        #: When nodes that are known from requests alone last came with one, the oldest first.
+        self._asked_at: OrderedDict[str, float] = OrderedDict()
+        self._clock = clock
 
     @property
     def columns(self) -> Columns:
         """The columns that rules read."""
         return self._simulation.cache.columns
+
+    def look(self, pod: Pod, profile: Profile, names: Sequence[str]) -> Decision:
+        """Decide about a pod on the named nodes, with every verdict and every score."""
+        rows = self.columns.nodes.rows_named(names)
+        return self._simulation.decider.look(pod, profile, order=rows)
 
     def load(self, objects: Objects) -> None:
         """Add all objects that were read from files."""
@@ -50,10 +64,12 @@ class ClusterState:
     # Nodes
     def put_node(self, node: Node) -> None:
         """Add or replace a node."""
+        self._forget_request(node.name)
         self.columns.put_node(node)
 
     def drop_node(self, name: str) -> None:
         """Remove a node; its pods stay until they are removed themselves."""
+        self._forget_request(name)
         self.columns.drop_node(name)
 
     def replace_nodes(self, nodes: Iterable[Node]) -> None:
@@ -68,12 +84,26 @@ class ClusterState:
             self.put_node(node)
 
     def put_encoded_nodes(self, nodes: Mapping[str, msgspec.Raw]) -> None:
-        """Add the nodes of a request; only new and changed ones are decoded."""
+        """Add the nodes of a request; only new and changed ones are decoded.
+
+        A request has the nodes that fit so far, so one that is not in it may exist. It is forgotten
+        when no request had it for a while.
+        """
+        now = self._clock()
         for name, raw in nodes.items():
             text = bytes(raw)
+            if name in self._asked_at or not self.has_node(name):
+                self._asked_at[name] = now
+                self._asked_at.move_to_end(name)
             if self._encoded.get(name) != text or name not in self.columns.nodes.row_of:
                 self.columns.put_node(_node_decoder.decode(raw))
                 self._encoded[name] = text
+        while self._asked_at and next(iter(self._asked_at.values())) < now - FORGET_SECONDS:
+            self.drop_node(next(iter(self._asked_at)))
+
+    def _forget_request(self, name: str) -> None:
+        self._asked_at.pop(name, None)
+        self._encoded.pop(name, None)
 
     def has_node(self, name: str) -> bool:
         """Whether a node of this name exists."""

@@ -9,24 +9,22 @@ in the `urlPrefix`: `http://HOST:PORT/token/TOKEN`.
 
 from __future__ import annotations
 
-import hmac
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
 from podium.kube.address import TOKEN_PATH
+from podium.kube.http_rules import bearer_of, host_name, is_of_page, is_secret
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: A request with 5,000 whole nodes is about 100 MB.
 LARGEST_BODY: Final = 256 * 1024 * 1024
-LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-class Guard:
+class ExtenderGuard:
     """An ASGI application in front of an extender, which rejects requests without access."""
 
     def __init__(
@@ -57,10 +55,10 @@ class Guard:
                 await self._app(scope, self._limited(receive), send)
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        if b"origin" in headers or b"sec-fetch-site" in headers:
+        if is_of_page(headers):
             raise HTTPException(403, "requests of web pages are refused")
-        host = headers.get(b"host", b"").decode("latin-1")
-        if self._hosts is not None and _host_name(host) not in self._hosts:
+        if self._hosts is not None and host_name(headers) not in self._hosts:
+            host = headers.get(b"host", b"").decode("latin-1")
             raise HTTPException(421, f"this is not {host or 'a host without a name'}")
         if scope["method"] != "POST":
             return  # a probe
@@ -74,11 +72,10 @@ class Guard:
             raise self._too_large()
 
     def _has_token(self, path: str, headers: dict[bytes, bytes]) -> bool:
-        bearer = headers.get(b"authorization", b"")
-        given = bearer[7:].strip() if bearer[:7].lower() == b"bearer " else b""
+        given = bearer_of(headers)
         if not given and path.startswith(TOKEN_PATH):
             given = path.removeprefix(TOKEN_PATH).partition("/")[0].encode()
-        return hmac.compare_digest(given, self._token.encode())
+        return is_secret(given, self._token)
 
     def _limited(self, receive: Receive) -> Receive:
         """*receive* for a body of unknown length, which is refused where it becomes too large."""
@@ -96,10 +93,3 @@ class Guard:
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"the request is larger than {self._largest_body} bytes")
-
-
-def _host_name(host: str) -> str | None:
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None

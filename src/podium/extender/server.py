@@ -8,6 +8,7 @@ Requests are read in both forms of the protocol and answered in the form they ca
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from starlette.routing import Route
 
 from podium.engine.framework.rule import AttemptError
 from podium.extender import wire
-from podium.extender.security import LARGEST_BODY, Guard
+from podium.extender.security import LARGEST_BODY, ExtenderGuard
 from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from podium.extender.api_server import ApiServer
-    from podium.extender.cluster_state import ClusterState
+    from podium.extender.api_server import ClusterFollower
+    from podium.extender.cluster_state import ExtenderState
     from podium.extender.verbs import ExtenderVerbs
 
+#: How many requests are read and answered at a time; the others wait, unread.
+MOST_AT_ONCE = 8
 VERBS = ("filter", "prioritize", "preempt", "bind")
 _NOT_SYNCED = "the cluster is not known yet"
 
@@ -43,14 +46,15 @@ class ExtenderApp:
     def __init__(
         self,
         verbs: ExtenderVerbs,
-        state: ClusterState,
-        api_server: ApiServer | None = None,
+        state: ExtenderState,
+        api_server: ClusterFollower | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
         self._verbs = verbs
         self._state = state
         self._api_server = api_server
         self._warn = warn or (lambda _: None)
+        self._answering = asyncio.Semaphore(MOST_AT_ONCE)
         self._handlers: dict[str, Callable[[wire.ExtenderRequest], Any]] = {
             "filter": self._filter,
             "prioritize": self._prioritize,
@@ -63,7 +67,7 @@ class ExtenderApp:
         hosts: frozenset[str] | None = None,
         token: str = "",
         largest_body: int = LARGEST_BODY,
-    ) -> Guard:
+    ) -> ExtenderGuard:
         """The ASGI application.
 
         It is asked by one of *hosts* (None for any name), and with the *token* if one is given.
@@ -76,7 +80,7 @@ class ExtenderApp:
             ],
             lifespan=self._lifespan,
         )
-        return Guard(app, hosts=hosts, token=token, largest_body=largest_body)
+        return ExtenderGuard(app, hosts=hosts, token=token, largest_body=largest_body)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
@@ -102,7 +106,10 @@ class ExtenderApp:
         verb = request.path_params["path"].rstrip("/").rpartition("/")[2]
         if verb not in VERBS:
             return PlainTextResponse(f"no verb {verb!r}; known: {', '.join(VERBS)}", 404)
-        body = await request.body()
+        async with self._answering:
+            return await self._answer(verb, await request.body())
+
+    async def _answer(self, verb: str, body: bytes) -> Response:
         lower = False
         try:
             asked = wire.read_request(body)

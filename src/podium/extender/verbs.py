@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.cycle import decide
 from podium.engine.cycle.extenders import EXTENDER_MAX_SCORE
 from podium.engine.cycle.pre_filter import PreFilter
-from podium.engine.cycle.ties import First
 from podium.engine.framework.rule import AttemptError
 from podium.engine.pipelines.filtering import run_filters_on_row
 from podium.engine.rows.trial_one import TrialRow
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
-    from podium.extender.cluster_state import ClusterState
+    from podium.extender.cluster_state import ExtenderState
     from podium.objects.kinds.pod import Pod
 
 UNKNOWN_NODE = "node(s) were unknown to the extender"
@@ -44,7 +41,7 @@ class FilterResult:
 class ExtenderVerbs:
     """Answers the verbs with the rules of one profile on one state of the cluster."""
 
-    def __init__(self, profile: Profile, state: ClusterState) -> None:
+    def __init__(self, profile: Profile, state: ExtenderState) -> None:
         self._state = state
         # The asking scheduler itself checks that claims exist; the extender knows nodes and pods.
         rules = replace(
@@ -66,7 +63,7 @@ class ExtenderVerbs:
         failed = {name: UNKNOWN_NODE for name in names if not self._state.has_node(name)}
         if not known:
             return FilterResult((), failed)
-        decision = self._decide(pod, known, self._filtering)
+        decision = self._state.look(pod, self._filtering, known)
         if decision.error:
             return FilterResult((), error=decision.error)
         if decision.refused is not None:
@@ -82,7 +79,7 @@ class ExtenderVerbs:
         scores = dict.fromkeys(names, 0)
         if not known or not self._scoring.priorities:
             return scores
-        decision = self._decide(pod, known, self._scoring)
+        decision = self._state.look(pod, self._scoring, known)
         if decision.error or decision.totals is None:
             raise AttemptError(decision.error or "nothing was scored")
         max_score = self.profile.max_score
@@ -113,18 +110,6 @@ class ExtenderVerbs:
             if run_filters_on_row(incoming, trial, rules)[0] == FITS:
                 kept[name] = uids
         return kept
-
-    def _decide(self, pod: Pod, names: Sequence[str], profile: Profile) -> Decision:
-        view = self._state.columns
-        attempt = Attempt(
-            view.pods.incoming(pod),
-            profile,
-            view.nodes.rows_named(names),
-            First(),
-            recording=True,
-            score_single=True,
-        )
-        return decide(view, attempt)
 
 
 def _unresolvable(decision: Decision) -> frozenset[str]:

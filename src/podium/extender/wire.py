@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.engine.framework.extenders import Filtered, Kept, Scored
+from podium.engine.framework.extenders import AcceptedVictims, Filtered, Scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -120,7 +120,7 @@ def scores_reply(body: bytes) -> Scored:
     return Scored(tuple(scores))
 
 
-def victims_reply(body: bytes) -> Kept:
+def victims_reply(body: bytes) -> AcceptedVictims:
     """Read the reply to `preempt`."""
     found = _mapping(_value(body), "a preemption result")
     victims = {}
@@ -134,7 +134,7 @@ def victims_reply(body: bytes) -> Kept:
         if type(violations) is not int:
             raise WireError(f"numPDBViolations is {violations!r}, expected a whole number")
         victims[node] = (tuple(_text(pod.get("uid"), "uid") for pod in pods), violations)
-    return Kept(victims)
+    return AcceptedVictims(victims)
 
 
 def bind_reply(body: bytes) -> str:
@@ -163,7 +163,7 @@ def filtered(reply: FilterReply, extender: Extender) -> Filtered:
     """The answer to the engine's question; the v1.13 protocol has no unresolvable nodes."""
     names_count = extender.node_cache_capable and reply.names is not None
     left = reply.names if names_count else reply.nodes
-    unresolvable = reply.unresolvable if extender.protocol == "v1.36" else {}
+    unresolvable = reply.unresolvable if extender.protocol.has_unresolvable_nodes else {}
     return Filtered(left or (), reply.failed, unresolvable)
 
 

@@ -11,28 +11,36 @@ import asyncio
 import gc
 import logging
 import signal
+import sys
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import msgspec
 
-from podium.daemon.begun_lists import begin_lists
-from podium.host.event_loop import on_stop_signal, run_program
+from podium.host.event_loop import (
+    connections_within_descriptors,
+    on_stop_signal,
+    raise_descriptors,
+    run_program,
+)
 from podium.kube.client import ApiClient
+from podium.scheduler.state.begun_lists import begin_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from podium.daemon.logs import Log
     from podium.host.cluster_run import RunOptions
     from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
+    from podium.scheduler.telemetry.logs import Log
 
+#: How long a thread may compute before another one goes on.
+SWITCH_SECONDS: Final = 0.0005
 #: Garbage is collected after this time even if the cluster is not known yet.
 _LONGEST_START_SECONDS: Final = 60.0
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedRun(msgspec.Struct, frozen=True):
     """What the flags of a run come to."""
 
     chosen: ChosenProfiles
@@ -41,24 +49,29 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def run_cluster(
+    load_access: Callable[[], Access],
     access: Access,
-    prepare: Callable[[], Prepared],
+    prepare: Callable[[], PreparedRun],
     show: Callable[[str], None],
     *,
     pod_name: str = "",
 ) -> int:
     """Schedule until a signal stops the program or the lease is lost; the exit code.
 
-    *prepare* is called once the lists are asked for. In shadow mode *show* is called with the
+    *load_access* loads the *access* anew, for what uses an event loop of its own. *prepare* is
+    called once the lists are asked for. In shadow mode *show* is called with the
     comparison at the end and on SIGUSR1. The lease names this replica by *pod_name*, or by the name
     of the machine.
     """
 
     async def main() -> int:
-        async with ApiClient(access) as client:
+        async with ApiClient(access, connections=connections_within_descriptors()) as client:
             await begin_lists(client)
-            return await _run(client, prepare(), show, pod_name)
+            return await _run(client, load_access, prepare(), show, pod_name)
 
+    raise_descriptors()
+    # Whatever another thread computes, decisions wait for it no longer than this.
+    sys.setswitchinterval(SWITCH_SECONDS)
     _stop_collection()
     try:
         return run_program(main())
@@ -67,10 +80,14 @@ def run_cluster(
 
 
 async def _run(
-    client: ApiClient, prepared: Prepared, show: Callable[[str], None], pod_name: str
+    client: ApiClient,
+    load_access: Callable[[], Access],
+    prepared: PreparedRun,
+    show: Callable[[str], None],
+    pod_name: str,
 ) -> int:
-    from podium.daemon.logs import LogHandler  # noqa: PLC0415  with the modules of the scheduler
     from podium.host.cluster_run import ClusterRun  # noqa: PLC0415
+    from podium.scheduler.telemetry.logs import LogHandler  # noqa: PLC0415  with the modules of the scheduler
 
     logging.basicConfig(handlers=[LogHandler(prepared.log)], level=logging.WARNING)
     run = ClusterRun(
@@ -80,6 +97,7 @@ async def _run(
         prepared.options,
         identity=f"{pod_name}_{uuid4()}" if pod_name else "",
         on_synced=_start_collection,
+        load_access=load_access,
     )
     asyncio.get_running_loop().call_later(_LONGEST_START_SECONDS, _start_collection)
     on_stop_signal(run.stop)

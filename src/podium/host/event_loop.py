@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
+
+#: Descriptors for watches, ports, event loops and files; connections that are needed anyway.
+_OTHER_DESCRIPTORS = 90
+_FEWEST_CONNECTIONS = 8
 
 
 def run_program(main: Coroutine[Any, Any, _Result]) -> _Result:
@@ -23,6 +29,20 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def raise_descriptors() -> None:
+    """Allow this process as many descriptors as it may have, as Go programs do."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def connections_within_descriptors(most: int = 64) -> int:
+    """How many connections to an API server leave descriptors for watches, ports and files."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(_FEWEST_CONNECTIONS, min(most, soft - _OTHER_DESCRIPTORS))
 
 
 def on_stop_signal(stop: Callable[[], None]) -> None:

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from podium.daemon.cluster_state import ClusterState
     from podium.engine.framework.profile import Profile
     from podium.extender.client import Post
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
+    from podium.scheduler.state.cluster_state import ClusterState
 
 
 class ExtenderCalls:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from podium.daemon.hindsight.replay import Rules
 from podium.host.options import behaviour_of
 from podium.host.record_run import RecordOptions
 from podium.library.snapshots.profile import kept_profile
+from podium.past.replay.replay import Rules
+from podium.profiles.user_rules.adapter import UserReserve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from podium.daemon.hindsight.replay import RulesOf
-    from podium.history.writing import Limits
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
+    from podium.past.format.writing import Limits
+    from podium.past.replay.replay import RulesOf
 
 
 def rules_of(chosen: ChosenProfiles) -> Rules:
@@ -34,7 +35,9 @@ def record_options(
         folder=folder,
         limits=limits,
         about={"profile": kept_profile(source, chosen)},
-        annotations=frozenset(rule.annotation for rule in rules if rule.annotation),
+        annotations=frozenset(
+            rule.annotation for rule in rules if isinstance(rule, UserReserve) and rule.annotation
+        ),
         rules_of=recorded_rules(
             replace(source, policy=None, provider=None, config=None, profile=None)
         ),

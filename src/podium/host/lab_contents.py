@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.lab.contents.demo import (
-    CHECKOUT_SECONDS,
-    DEMO_DEVICES,
-    checkout,
-    demo,
-    demo_claims,
-)
+from podium.lab.contents.demo import CHECKOUT_SECONDS, DEMO_DEVICES, SHOP, Demo, checkout
 from podium.lab.contents.device_sets import has_expressions
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import generate_nodes
@@ -38,10 +32,11 @@ class LabContents:
     zones: int | None = None
     #: The devices that the driver publishes.
     devices: tuple[DeviceSet, ...] = ()
+    demo: Demo = SHOP
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledLab:
     """What a lab that was just filled still needs."""
 
     #: Objects that are created later, with the seconds until then.
@@ -52,14 +47,14 @@ class Filled:
 
 def fill(
     registry: Registry, wanted: LabContents, progress: Progress, note: Callable[[str], None]
-) -> Filled:
+) -> FilledLab:
     """Fill an empty registry.
 
     *progress* iterates over the objects and may show progress; *note* is called with what was
     left out.
     """
     found: Iterable[Document]
-    filled = Filled(devices=wanted.devices)
+    filled = FilledLab(devices=wanted.devices)
     if wanted.snapshot is not None:
         found = _read([wanted.snapshot])
     elif wanted.files:
@@ -67,14 +62,14 @@ def fill(
     elif wanted.nodes is not None:
         found = generate_nodes(wanted.nodes, wanted.zones or ZONES)
     else:
-        found = demo()
+        found = wanted.demo.documents()
         devices = wanted.devices
-        if has_expressions():
-            found += demo_claims()
+        if wanted.demo.claims and has_expressions():
+            found += wanted.demo.claim_documents()
             devices = (DEMO_DEVICES, *devices)
-        else:
+        elif wanted.demo.claims:
             note("the GPU corner is left out: pip install 'podium[devices]' adds it")
-        filled = Filled(((CHECKOUT_SECONDS, checkout()),), devices)
+        filled = FilledLab(((CHECKOUT_SECONDS, checkout()),), devices)
     loaded = load(registry, found, progress)
     for kind, count in sorted(loaded.skipped.items()):
         note(f"{count} of kind {kind} left out: the lab does not keep them")

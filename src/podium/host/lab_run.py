@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.daemon.http_server import serve_on
-from podium.daemon.logs import LogHandler, recorded_nodes
-from podium.daemon.options import SchedulerOptions
-from podium.daemon.page_data.activity import Activity
-from podium.daemon.page_data.page_data import PageData
 from podium.errors import InputError
-from podium.host.event_loop import on_stop_signal, run_program
-from podium.host.lab_contents import Filled, LabContents, fill
+from podium.host.event_loop import on_stop_signal, raise_descriptors, run_program
+from podium.host.lab_contents import FilledLab, LabContents, fill
 from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
+from podium.host.node_leases import keep_node_leases
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
 from podium.kube.access import Access
@@ -37,26 +33,34 @@ from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 from podium.objects.kinds.workloads import PriorityClass
+from podium.releases import DEFAULT_RELEASE
+from podium.scheduler.state.options import SchedulerOptions
+from podium.scheduler.telemetry.logs import LogHandler, recorded_nodes
+from podium.serving.endpoints.bounded_server import PortLimits
+from podium.serving.endpoints.http_server import serve_on
+from podium.serving.page_data.activity import ActivityObserver
+from podium.serving.page_data.page_data import PageData
 from podium.web.app import pages, serves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.daemon.logs import Log
-    from podium.daemon.page_data.page_data import Planner
     from podium.host.record_run import RecordOptions
     from podium.lab.contents.documents import Document
     from podium.lab.contents.loader import Progress
     from podium.lab.controllers.devices.device_driver import DeviceSet
     from podium.library.profile_choice import ChosenProfiles
+    from podium.releases import Release
+    from podium.scheduler.telemetry.logs import Log
+    from podium.serving.page_data.page_data import Planner
 
 HOST: Final = "127.0.0.1"
 #: Up to how many nodes the pages show each decision with all its scores, as it was made.
 RECORDED_NODES: Final = 500
-#: Decisions are recorded, which takes longer than deciding: only really slow ones are logged.
-SLOW_SECONDS: Final = 1.0
 #: The paths that a scheduler serves besides its pages, as `podium run` does.
 _SCHEDULER_PATHS: Final = ("/metrics", "/decisions")
+#: Many clients watch an API server.
+_LIMITS: Final = PortLimits(connections=4096)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +116,7 @@ def run_lab(
 ) -> int:
     """Run a lab until a signal stops it; the exit code. Without *scheduler*, pods stay pending."""
     logging.basicConfig(handlers=[LogHandler(log)], level=logging.WARNING)
+    raise_descriptors()
     with _listening(options.port) as listener:
         return run_program(Lab(options, scheduler, log, terminal, listener).run())
 
@@ -154,9 +159,10 @@ class Lab:
             filled = self._fill(registry)
             self._start_controllers(stack, registry, filled.devices)
             tokens = ServiceAccountTokens(registry, self._token.encode())
-            routes = _Routes(ApiServer(registry, tokens))
+            routes = _Routes(ApiServer(registry, tokens, self._release()))
             guard: Any = Guard(routes, token=self._token, tokens=tokens)
-            serving = self._supervisor.start("the API server", serve_on(guard, self._listener))
+            serving_on = serve_on(guard, self._listener, limits=_LIMITS)
+            serving = self._supervisor.start("the API server", serving_on)
             stack.push_async_callback(self._supervisor.stop, serving)
             on_stop_signal(self._stopping.set)
             if self._scheduler is not None:
@@ -172,6 +178,13 @@ class Lab:
             await self._supervisor.until(self._stopping.wait())
         return 0
 
+    def _release(self) -> Release:
+        """The release of the scheduler; the default one where the API is younger than it."""
+        if self._scheduler is None:
+            return DEFAULT_RELEASE
+        generation = self._scheduler.chosen.generation
+        return DEFAULT_RELEASE if generation.uses_policies else generation.release
+
     def _open_store(self, stack: AsyncExitStack) -> Store:
         if self._options.data is None:
             return Store()
@@ -181,10 +194,10 @@ class Lab:
         stack.callback(journal.close)
         return store
 
-    def _fill(self, registry: Registry) -> Filled:
+    def _fill(self, registry: Registry) -> FilledLab:
         """Create the first objects, unless the store has some from an earlier run."""
         if registry.store.table("nodes").records or registry.store.table("pods").records:
-            return Filled(devices=self._options.contents.devices)
+            return FilledLab(devices=self._options.contents.devices)
         terminal = self._terminal
         return fill(registry, self._options.contents, terminal.progress, terminal.note)
 
@@ -201,6 +214,8 @@ class Lab:
         stack.callback(controllers.unsubscribe)
         running = self._supervisor.start("the controllers", controllers.run())
         stack.push_async_callback(self._supervisor.stop, running)
+        renewing = self._supervisor.start("the leases of nodes", keep_node_leases(registry))
+        stack.push_async_callback(self._supervisor.stop, renewing)
 
     async def _start_scheduler(
         self, stack: AsyncExitStack, wanted: LabScheduler, registry: Registry, routes: _Routes
@@ -208,10 +223,9 @@ class Lab:
         """Start the scheduler as a client of this lab's API server, and wait until it is synced."""
         access = Access(self._url, Credentials(f"Bearer {self._token}"))
         client = await stack.enter_async_context(ApiClient(access))
-        activity = Activity()
+        activity = ActivityObserver()
         options = HostOptions(
             scheduler=SchedulerOptions(recorded_nodes=recorded_nodes(self._log.v, RECORDED_NODES)),
-            slow_seconds=SLOW_SECONDS,
             record=self._options.record,
         )
         host = await stack.enter_async_context(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from podium.daemon.behaviour import V1_13, V1_36, Behaviour
-from podium.daemon.options import SchedulerOptions
-from podium.engine.rules.volumes.binding.v1_36_arguments import VolumeBindingArgs
+from podium.engine.rules.volumes.binding.plugin import VolumeBindingArgs
+from podium.scheduler.state.behaviour import Behaviour
+from podium.scheduler.state.behaviour import behaviour_of as behaviour_of_generation
+from podium.scheduler.state.options import SchedulerOptions
 
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
@@ -24,15 +25,16 @@ def scheduler_options(
 
 
 def behaviour_of(chosen: ChosenProfiles) -> Behaviour:
-    """The behaviour of the profiles' version, with the backoff of their configuration."""
-    if chosen.is_v1_13:
-        queue = replace(V1_13.queue, by_priority=chosen.profile.by_priority)
-        return replace(V1_13, queue=queue)
+    """The behaviour of the profiles' generation, with the backoff of their configuration."""
+    found = behaviour_of_generation(chosen.generation)
+    if chosen.generation.uses_policies:
+        queue = replace(found.queue, by_priority=chosen.profile.by_priority)
+        return replace(found, queue=queue)
     config = chosen.scheduler_config
     if config is None:
-        return V1_36
+        return found
     first, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
-    return V1_36.with_backoff(float(first), float(longest))
+    return found.with_backoff(float(first), float(longest))
 
 
 def _volume_seconds(config: SchedulerConfig | None) -> float | None:

@@ -1,4 +1,4 @@
-"""`podium record`: what scheduling reads of a cluster, written to a history as it changes.
+"""`podium history record`: what scheduling reads of a cluster, written to a history as it changes.
 
 Nothing is decided and nothing is written to the cluster: list and watch are all it needs.
 """
@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.daemon.clock import real_clocks
-from podium.daemon.informers import Informers
-from podium.daemon.logs import LogHandler
-from podium.daemon.object_index import ObjectIndex, PodIndex
-from podium.history.records import Checkpoint
-from podium.history.writing import HistoryWriter, Limits
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.kube.client import ApiClient
 from podium.objects.snapshots.trimming import snapshot_kinds
+from podium.past.format.records import Checkpoint
+from podium.past.format.writing import HistoryWriter, Limits
+from podium.scheduler.state.clock import real_clocks
+from podium.scheduler.state.informers import Informers
+from podium.scheduler.state.object_index import LivePods, ObjectIndex
+from podium.scheduler.telemetry.logs import LogHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from podium.daemon.clock import Clocks
-    from podium.daemon.hindsight.replay import RulesOf
-    from podium.daemon.logs import Log
-    from podium.history.records import Record
     from podium.kube.access import Access
     from podium.kube.api import KubeApi
     from podium.objects.kinds.meta import Object
+    from podium.past.format.records import Record
+    from podium.past.replay.replay import RulesOf
+    from podium.scheduler.state.clock import Clocks
+    from podium.scheduler.telemetry.logs import Log
 
 #: How often records are written, at least.
 FLUSH_SECONDS: Final = 0.5
@@ -89,7 +89,7 @@ class ClusterRecorder:
                 self.changes += 1
                 self._writer.change(self._clock(), kind, old, new)
 
-            found = PodIndex(changed) if kind == "Pod" else ObjectIndex(changed)
+            found = LivePods(changed) if kind == "Pod" else ObjectIndex(changed)
             self._indexes[kind] = found
         return found
 

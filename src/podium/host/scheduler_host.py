@@ -12,38 +12,32 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.daemon.clock import Clocks, real_clocks
-from podium.daemon.decisions.decision_log import DecisionLog
-from podium.daemon.health import Health
-from podium.daemon.logs import DecisionLines
-from podium.daemon.metrics import Metrics
-from podium.daemon.pod_events import NoEvents
-from podium.daemon.rule_timings import RuleTimings
-from podium.daemon.scheduler import Scheduler
-from podium.daemon.slow_trace import SLOW_SECONDS, SlowTrace
-from podium.daemon.waiting import waiting_data
 from podium.host.options import scheduler_options
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
+from podium.kube.failure_log import FailureLog
+from podium.kube.patience import RESTART_PAUSES
 from podium.kube.recorder import EventRecorder
+from podium.past.decisions.decision_log import DecisionLog
+from podium.scheduler.placing.pod_events import NoEvents
+from podium.scheduler.scheduler import Scheduler
+from podium.scheduler.state.clock import Clocks, real_clocks
+from podium.scheduler.telemetry.logs import DecisionLines
+from podium.scheduler.telemetry.metrics import Metrics
+from podium.scheduler.telemetry.rule_timings import RuleTimings
+from podium.scheduler.telemetry.slow_trace import SLOW_SECONDS, SlowTrace
+from podium.serving.endpoints.health import Health
+from podium.serving.page_data.waiting import waiting_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from starlette.applications import Starlette
 
-    from podium.daemon.decisions.causes_now import Causes
-    from podium.daemon.hindsight.past_cluster import PastCluster
-    from podium.daemon.hindsight.past_decisions import PastDecisions
-    from podium.daemon.hindsight.recorder import HistoryRecorder
-    from podium.daemon.logs import Log
-    from podium.daemon.observers import Observer
-    from podium.daemon.options import SchedulerOptions
-    from podium.daemon.pod_events import Recorder
-    from podium.daemon.shadow import Shadow
     from podium.engine.framework.decision import Decision
     from podium.extender.client import Post
     from podium.host.extender_calls import ExtenderCalls
@@ -52,6 +46,15 @@ if TYPE_CHECKING:
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
     from podium.library.profile_choice import ChosenProfiles
+    from podium.past.decisions.causes_now import Causes
+    from podium.past.judge.shadow import Shadow
+    from podium.past.recorder.recorder import HistoryRecorder
+    from podium.past.replay.past_cluster import PastCluster
+    from podium.past.replay.past_decisions import PastDecisions
+    from podium.scheduler.placing.pod_events import Recorder
+    from podium.scheduler.state.observers import Observer
+    from podium.scheduler.state.options import SchedulerOptions
+    from podium.scheduler.telemetry.logs import Log
 
 #: The most events that wait to be written; further ones are dropped.
 MOST_EVENTS: Final = 20_000
@@ -64,6 +67,8 @@ class HostOptions:
     """What a program decides about its host."""
 
     scheduler: SchedulerOptions
+    #: Whether the placements of another scheduler are judged, and nothing is written.
+    shadow: bool = False
     #: A file that every decision is appended to; "" for none.
     decision_file: str = ""
     #: From how many seconds on a decision is logged as slow.
@@ -90,11 +95,15 @@ class SchedulerHost:
         clocks: Clocks | None = None,
         rng: random.Random | None = None,
         extender_post: Post | None = None,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         """Schedule by the *chosen* profiles; *observers* are called after those of the host.
 
-        Extenders are asked over HTTP, or through *extender_post*.
+        Extenders are asked over HTTP, or through *extender_post*. *leads* says whether this replica
+        may decide now.
         """
+        self._leads = leads
+        self._gives_up = False
         self._client, self._chosen, self._log = client, chosen, log
         self._options, self._extender_post = options, extender_post
         self._scheduler_options = scheduler_options(chosen, options.scheduler)
@@ -106,14 +115,16 @@ class SchedulerHost:
         self.scheduler: Scheduler | None = None
         self._event_recorder: EventRecorder | None = None
         self._timings = RuleTimings(self._clocks.timer)
-        self.metrics = Metrics(self._timings, self._clocks.steady)
+        entities = chosen.generation.conduct.counts_entities
+        self.metrics = Metrics(self._timings, self._clocks.steady, counts_entities=entities)
         self.decisions = DecisionLog()
-        self.shadow = _new_shadow() if options.scheduler.shadow else None
+        self.shadow = _new_shadow() if options.shadow else None
         self.health = Health()
+        self._lines = DecisionLines(log)
         self._observers: list[Observer] = [
             self.metrics,
             self.decisions,
-            DecisionLines(log),
+            self._lines,
             SlowTrace(log, options.slow_seconds),
         ]
         if self.shadow is not None:
@@ -128,34 +139,68 @@ class SchedulerHost:
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
-            served = await discover(self._client, sleep=self._clocks.sleep)
+            served = await self._discovered()
             recorder = await self._enter_recorder(stack, served)
             self._open_decision_file(stack)
             extenders = await self._enter_extenders(stack)
             self._open_history(stack)
-            scheduler = Scheduler(
-                self._client,
-                self._chosen.profiles,
-                recorder=recorder,
-                observers=self._observers,
-                options=self._scheduler_options,
-                clocks=self._clocks,
-                timings=self._timings,
-                ask=extenders.ask if extenders is not None else None,
-                bind_by_extender=extenders.bind if extenders is not None else None,
-                served=served,
-                rng=self._rng,
-                shadow=self.shadow,
-            )
+            scheduler = self._new_scheduler(served, recorder, extenders)
             if extenders is not None:
                 extenders.state = scheduler.state
             self._connect(scheduler)
+            self._lines.labels_of = scheduler.cache.labels_of
             self.scheduler = scheduler
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    async def _discovered(self) -> Served:
+        """What the API server serves; one that restarts is waited for."""
+        failures = FailureLog(self._log.warning)
+        return await discover(
+            self._client,
+            pauses=takewhile(lambda _: not self._gives_up, RESTART_PAUSES),
+            sleep=self._clocks.sleep,
+            failed=lambda error: failures.failed("discovery", f"discovery: {error}; trying again"),
+        )
+
+    def give_up(self) -> None:
+        """Wait no longer for an API server that does not answer, while the host is entered."""
+        self._gives_up = True
+
+    def _new_scheduler(
+        self, served: Served, recorder: Recorder, extenders: ExtenderCalls | None
+    ) -> Scheduler:
+        if self.shadow is not None:
+            from podium.host.shadow import ShadowScheduler  # noqa: PLC0415  brings the judge
+
+            return ShadowScheduler(
+                self._client,
+                self._chosen.profiles,
+                self.shadow,
+                observers=self._observers,
+                options=self._scheduler_options,
+                clocks=self._clocks,
+                timings=self._timings,
+                served=served,
+                rng=self._rng,
+            )
+        return Scheduler(
+            self._client,
+            self._chosen.profiles,
+            recorder=recorder,
+            observers=self._observers,
+            options=self._scheduler_options,
+            clocks=self._clocks,
+            timings=self._timings,
+            ask=extenders.ask if extenders is not None else None,
+            bind_by_extender=extenders.bind if extenders is not None else None,
+            served=served,
+            rng=self._rng,
+            leads=self._leads,
+        )
 
     def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
         """Run the scheduler as a supervised task, which ends when the scheduler is stopped."""
@@ -164,6 +209,9 @@ class SchedulerHost:
         if self.history is not None:
             flushing = supervisor.start("the history", self._flush_history(self.history))
             self._stack.push_async_callback(supervisor.stop, flushing)
+        if self._event_recorder is not None:
+            writing = supervisor.start("the event recorder", self._event_recorder.until_dead())
+            self._stack.push_async_callback(supervisor.stop, writing)
         task = supervisor.start("the scheduler", scheduler.run(), may_return=True)
         self._stack.push_async_callback(supervisor.release, task)
         self._stack.callback(scheduler.stop)
@@ -178,7 +226,7 @@ class SchedulerHost:
 
     def application(self, *, loopback: bool = False) -> Starlette:
         """The HTTP endpoints: probes, metrics, decisions, and the comparison in shadow mode."""
-        from podium.daemon.http_server import application  # noqa: PLC0415  brings the server
+        from podium.serving.endpoints.http_server import application  # noqa: PLC0415  brings the server
 
         return application(
             self.health,
@@ -193,12 +241,12 @@ class SchedulerHost:
 
     async def _causes(self, key: str, decision: Decision) -> Causes:
         """What led to a recorded decision, as far as the cluster still is as it was."""
-        from podium.daemon.decisions.causes_now import (  # noqa: PLC0415  rarely asked for
+        from podium.past.decisions.causes_now import (  # noqa: PLC0415  rarely asked for
             Causes,
             causes_now,
             causes_without,
         )
-        from podium.daemon.page_data.cluster_copy import copy_cluster  # noqa: PLC0415
+        from podium.scheduler.state.cluster_copy import copy_cluster  # noqa: PLC0415
 
         scheduler = self.scheduler
         if scheduler is None or not len(decision.examined):
@@ -206,15 +254,12 @@ class SchedulerHost:
         pod = scheduler.queue.pending_pod(key)
         if pod is not None:
             profile = scheduler.profiles.get(pod.spec.scheduler_name)
-            return (
-                Causes() if profile is None else causes_now(scheduler.cache, profile, pod, decision)
-            )
+            return Causes() if profile is None else causes_now(scheduler, profile, pod, decision)
         async with self._finding_causes:
-            cluster = copy_cluster(scheduler.cache.columns, {}, (), most=0, foreign=set())
-            placed = next((each for each in cluster.fixed if each.key == key), None)
+            cluster = await copy_cluster(scheduler.cache.columns)
+            placed = await asyncio.to_thread(cluster.take, key)
             if placed is None or placed.uid != decision.uid:
                 return Causes()
-            cluster.fixed.remove(placed)
             # Not those of the scheduler, whose rules are timed.
             profiles = self._chosen.profiles
             return await asyncio.to_thread(causes_without, cluster, placed, profiles, decision)
@@ -224,9 +269,9 @@ class SchedulerHost:
         return None if self.scheduler is None else waiting_data(self.scheduler.queue, key)
 
     async def _enter_recorder(self, stack: AsyncExitStack, served: Served) -> Recorder:
-        if self._options.scheduler.shadow:
+        if self._options.shadow:
             return NoEvents()
-        newer = EVENTS in served.versions and not self._chosen.is_v1_13
+        newer = EVENTS in served.versions and not self._chosen.generation.uses_policies
         recorder = EventRecorder(
             self._client,
             self._chosen.profile.scheduler_name,
@@ -244,7 +289,7 @@ class SchedulerHost:
 
     def _open_decision_file(self, stack: AsyncExitStack) -> None:
         if self._options.decision_file:
-            from podium.daemon.decisions.decision_file import DecisionFile  # noqa: PLC0415
+            from podium.past.decisions.decision_file import DecisionFile  # noqa: PLC0415
 
             file = DecisionFile(self._options.decision_file, self._log.warning)
             self.decisions.listen(file.write)
@@ -253,12 +298,14 @@ class SchedulerHost:
     def _open_history(self, stack: AsyncExitStack) -> None:
         options = self._options.record
         if options is not None:
-            from podium.daemon.hindsight.past_cluster import PastCluster  # noqa: PLC0415
-            from podium.daemon.hindsight.past_decisions import PastDecisions  # noqa: PLC0415
-            from podium.daemon.hindsight.recorder import HistoryRecorder  # noqa: PLC0415
+            from podium.past.recorder.recorder import HistoryRecorder  # noqa: PLC0415
+            from podium.past.replay.past_cluster import PastCluster  # noqa: PLC0415
+            from podium.past.replay.past_decisions import PastDecisions  # noqa: PLC0415
 
             writer = options.open(self._clocks.steady)
-            self.history = HistoryRecorder(writer, self._clocks.steady)
+            self.history = HistoryRecorder(
+                writer, self._clocks.steady, with_decisions=not self._options.shadow
+            )
             reading = asyncio.Lock()
             self.past = PastDecisions(self.history, options.folder, options.rules_of, reading)
             self.past_cluster = PastCluster(
@@ -274,8 +321,8 @@ class SchedulerHost:
 
     def record_profiles(self, kind: str, text: str) -> None:
         """Note in the history that the scheduler decides by the profiles of a text from now on."""
-        from podium.daemon.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
         from podium.library.profiles import parse_policy  # noqa: PLC0415
+        from podium.serving.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
 
         if self.history is not None:
             name = "policy" if kind == POLICY else "config"
@@ -306,12 +353,14 @@ class SchedulerHost:
         }
         self.metrics.cache_size = scheduler.state.sizes
         self.metrics.binding = lambda: scheduler.binding
+        verification = scheduler.verification
+        self.metrics.verified = lambda: (verification.compared, verification.differing)
         self.health.ready["informer-sync"] = lambda: (
             "" if scheduler.synced.is_set() else "not everything was seen yet"
         )
 
 
 def _new_shadow() -> Shadow:
-    from podium.daemon.shadow import Shadow  # noqa: PLC0415  brings what compares decisions
+    from podium.past.judge.shadow import Shadow  # noqa: PLC0415  brings what compares decisions
 
     return Shadow()

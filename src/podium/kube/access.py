@@ -20,7 +20,7 @@ from podium.errors import ConfigError, InputError
 from podium.kube.address import shown
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
 from podium.kube.errors import UnreachableError
-from podium.kube.kubeconfig import Chosen, Entry, read_kubeconfig
+from podium.kube.kubeconfig import Chosen, KubeconfigEntry, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -144,7 +144,7 @@ def load_access(
         return _by_kubeconfig(read_kubeconfig([home], context), master)
     raise ConfigError(
         "there is no cluster to talk to: no $KUBECONFIG, no service account, no ~/.kube/config",
-        hint="give --kubeconfig FILE",
+        hint="give --kubeconfig FILE; a command that takes FILES needs no cluster",
     )
 
 
@@ -186,7 +186,7 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
     return access
 
 
-def _impersonation(user: Entry) -> list[tuple[str, str]]:
+def _impersonation(user: KubeconfigEntry) -> list[tuple[str, str]]:
     """The headers for the user, uid, groups and further values of `as` and its companions."""
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra = user.fields.get("as-user-extra") or {}
@@ -201,7 +201,9 @@ def _impersonation(user: Entry) -> list[tuple[str, str]]:
     if uid:
         headers.append(("Impersonate-Uid", uid))
     headers += [("Impersonate-Group", group) for group in groups]
-    values = Entry(user.what, user.file, {f"as-user-extra.{key}": extra[key] for key in extra})
+    values = KubeconfigEntry(
+        user.what, user.file, {f"as-user-extra.{key}": extra[key] for key in extra}
+    )
     for key in extra:
         header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
         headers += [(header, value) for value in values.texts(f"as-user-extra.{key}")]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,15 +18,25 @@ from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON, KubeApi
 from podium.kube.asked_pause import after_asked_pause
-from podium.kube.connections import Answer, Pool, connected
-from podium.kube.errors import ApiError, UnreachableError, refusal, words
+from podium.kube.connections import Answer, ConnectionPool, connected
+from podium.kube.errors import (
+    LONGEST_PAUSE_SECONDS,
+    ApiError,
+    UnreachableError,
+    refusal,
+    words,
+)
 from podium.kube.watch_pace import WatchPace
-from podium.kube.watch_stream import Watch, WatchConnection
+from podium.kube.watch_stream import WatchAnswer, WatchConnection
 
 if TYPE_CHECKING:
     from podium.kube.proxied import Proxied
 
+logger = logging.getLogger(__name__)
+
 _UNAUTHORIZED = 401
+#: How long nothing more is logged about a server that asks for long pauses.
+_SILENT_SECONDS = 60.0
 #: How long `begin_reading` waits until its request is sent; it is sent in the background then.
 _BEGIN_SECONDS = 1.0
 
@@ -44,19 +57,22 @@ class ApiClient(KubeApi):
         *,
         connections: int = 64,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Short requests share at most *connections*; each watch has a connection of its own."""
         self.access = access
-        self._sleep = sleep
+        self._sleep, self._clock = sleep, clock
         self._agent = f"podium/{__version__}"
         self._proxy = access.proxy or _proxy_of(access)
-        self._pool = Pool(access, self._agent, connections)
+        self._pool = ConnectionPool(access, self._agent, connections, clock=clock)
         #: Carries all requests where there is a proxy.
         self._proxied: Proxied | None = None
         self._watches: set[WatchConnection] = set()
         self._pace = WatchPace()
         #: Requests that were sent by `begin_reading`, by their target, until `reading` takes them.
         self._begun: dict[str, asyncio.Task[WatchConnection]] = {}
+        #: Until when no further line is logged about servers that ask for long pauses.
+        self._silent_until = -math.inf
 
     async def __aenter__(self) -> Self:
         if self._proxy:
@@ -155,7 +171,7 @@ class ApiClient(KubeApi):
     @asynccontextmanager
     async def _opened(
         self, path: str, params: Mapping[str, str], idle_seconds: float, accept: str = JSON
-    ) -> AsyncIterator[Watch]:
+    ) -> AsyncIterator[WatchAnswer]:
         """The answer to the request of a watch, unless it is refused."""
         target = _target(path, params)
         proxied = self._through_proxy()
@@ -204,7 +220,7 @@ class ApiClient(KubeApi):
         assert self._proxied is not None or not self._proxy, "use it in an async with"
         return self._proxied
 
-    async def _watch(self, target: str, idle_seconds: float, accept: str) -> Watch:
+    async def _watch(self, target: str, idle_seconds: float, accept: str) -> WatchAnswer:
         """The answer to the request of a watch, which is sent now unless it was sent before."""
         begun = self._begun.pop(target, None)
         connection = await (begun or self._sent(target, idle_seconds, accept))
@@ -218,19 +234,38 @@ class ApiClient(KubeApi):
         except BaseException:
             close()
             raise
-        return Watch(status, connection.headers, connection.pieces(), connection.hand_on, close)
+        return WatchAnswer(
+            status, connection.headers, connection.pieces(), connection.hand_on, close
+        )
 
     async def _sent(self, target: str, idle_seconds: float, accept: str) -> WatchConnection:
         """A connection of its own with the request, with the credentials of this moment."""
         request = await self._pool.written("GET", target, accept=accept)
-        connection = await connected(self.access, WatchConnection)
+        connection = await connected(self.access, partial(WatchConnection, self._clock))
         connection.send(request, idle_seconds)
         self._watches.add(connection)
         return connection
 
     def _refusal(self, method: str, target: str, answer: Answer) -> ApiError:
         asked = f"{method} {self.access.shown}{target}"
-        return refusal(answer.status, answer.headers, answer.body, asked)
+        error = refusal(answer.status, answer.headers, answer.body, asked)
+        self._note_pause(error, asked)
+        return error
+
+    def _note_pause(self, error: ApiError, asked: str) -> None:
+        """Log that a server asks for a longer pause than it gets, once in a while."""
+        if error.asked_pause is None or error.asked_pause <= LONGEST_PAUSE_SECONDS:
+            return
+        now = self._clock()
+        if now >= self._silent_until:
+            self._silent_until = now + _SILENT_SECONDS
+            logger.warning(
+                "%s: answered with code %d and Retry-After %.0f s; it is asked again after %.0f s",
+                asked,
+                error.status,
+                error.asked_pause,
+                LONGEST_PAUSE_SECONDS,
+            )
 
     def _unreachable(self, error: OSError) -> UnreachableError:
         return UnreachableError(f"{self.access.shown}: {words(error)}")

@@ -280,11 +280,19 @@ async def connected(
     return protocol
 
 
-class Pool:
+class ConnectionPool:
     """Connections to one API server; the one that was used last is used first."""
 
-    def __init__(self, access: Access, user_agent: str, size: int = 64) -> None:
-        self._access = access
+    def __init__(
+        self,
+        access: Access,
+        user_agent: str,
+        size: int = 64,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open at most *size* connections; *clock* tells which of them are too old."""
+        self._access, self._clock = access, clock
         self._size = size
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
@@ -312,13 +320,13 @@ class Pool:
             request = self._written(method, target, body, content_type, self._fixed)
         else:
             request = await self.written(method, target, body, content_type)
-        now = time.monotonic()
+        now = self._clock()
         ends = now + seconds
         while True:
             connection = self._kept_open(now)
             if connection is None:
                 connection = await self._taken(ends)
-                now = time.monotonic()
+                now = self._clock()
             again = connection.reused and method == "GET"
             try:
                 return await connection.exchange(request, max(0.0, ends - now))
@@ -386,7 +394,7 @@ class Pool:
     async def _taken(self, ends: float) -> Connection:
         """Take a connection for one request, waiting if all are in use."""
         while True:
-            now, generation = time.monotonic(), self._access.generation
+            now, generation = self._clock(), self._access.generation
             kept = self._kept_open(now)
             if kept is not None:
                 return kept
@@ -419,7 +427,7 @@ class Pool:
 
     def _give_back(self, connection: Connection) -> None:
         if connection.kept:
-            connection.used_at = time.monotonic()
+            connection.used_at = self._clock()
             self._idle.append(connection)
         else:
             self._drop(connection)

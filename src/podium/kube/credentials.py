@@ -17,7 +17,7 @@ from typing import Any
 
 from podium.errors import InputError
 from podium.kube.errors import UnreachableError
-from podium.kube.kubeconfig import Chosen, Entry
+from podium.kube.kubeconfig import Chosen, KubeconfigEntry
 
 #: A token file is read again after this time; it is rewritten long before the old token expires.
 _FILE_SECONDS = 10.0
@@ -57,6 +57,8 @@ class TokenFile(Credentials):
     def _read(self) -> None:
         try:
             token = self._path.read_text("utf-8").strip()
+        except UnicodeDecodeError:
+            raise InputError("the token is no text in UTF-8", where=str(self._path)) from None
         except OSError as error:
             what = (error.strerror or str(error)).lower()
             raise InputError(f"the token cannot be read: {what}", where=str(self._path)) from None
@@ -82,7 +84,7 @@ class TokenFile(Credentials):
 class ExecPlugin(Credentials):
     """A program that prints credentials: a token, a client certificate, or both."""
 
-    def __init__(self, user: Entry, present: Present) -> None:
+    def __init__(self, user: KubeconfigEntry, present: Present) -> None:
         super().__init__()
         self._user = user
         self._present = present
@@ -151,7 +153,7 @@ class ExecPlugin(Credentials):
         )
 
 
-def _exec_config(user: Entry) -> dict[str, Any]:
+def _exec_config(user: KubeconfigEntry) -> dict[str, Any]:
     config = user.fields["exec"]
     if not isinstance(config, dict) or not isinstance(config.get("command"), str):
         raise user.wrong("exec", "needs a command")
@@ -161,7 +163,8 @@ def _exec_config(user: Entry) -> dict[str, Any]:
         raise user.wrong("exec.apiVersion", f"{version!r} is not known; {hint}")
     command = config["command"]
     if os.sep in command and not Path(command).is_absolute():
-        config = {**config, "command": str(user.file.parent / command)}
+        # Absolute: what remains of "./plugin" beside a relative file would be looked for on PATH.
+        config = {**config, "command": str(user.file.parent.absolute() / command)}
     return config
 
 

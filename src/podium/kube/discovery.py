@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 
 import msgspec
 
 from podium.kube.api import KubeApi, decoded
 from podium.kube.errors import ApiError, UnreachableError
+from podium.kube.patience import PAUSES, answered
 from podium.objects.kinds.registry import KINDS
-
-#: Seconds before asking again when no answer came.
-_PAUSES = (0.2, 0.5, 1.0)
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -66,15 +65,14 @@ class _Resources(msgspec.Struct, frozen=True):
 
 
 async def discover(
-    client: KubeApi, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    client: KubeApi,
+    *,
+    pauses: Iterable[float] = PAUSES,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    failed: Callable[[UnreachableError], None] | None = None,
 ) -> Served:
-    """Ask what is served, up to four times if no answer comes."""
-    for pause in _PAUSES:
-        try:
-            return await _discovered(client)
-        except UnreachableError:
-            await sleep(pause)
-    return await _discovered(client)
+    """Ask what is served, again after each of the *pauses* if no answer comes."""
+    return await answered(partial(_discovered, client), pauses, sleep=sleep, failed=failed)
 
 
 async def _discovered(client: KubeApi) -> Served:

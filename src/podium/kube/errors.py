@@ -16,6 +16,10 @@ from podium.errors import PodiumError
 from podium.objects.protobuf.wire import MAGIC, MalformedError, as_bytes, fields, unwrapped
 
 _TOO_MANY, _SERVER_ERROR = 429, 500
+#: Further digits of a Retry-After make no difference.
+_MOST_DIGITS = 9
+#: A server that asks for hours would stop all bindings; it is asked again after this time.
+LONGEST_PAUSE_SECONDS = 30.0
 
 
 class ApiError(PodiumError):
@@ -29,11 +33,18 @@ class ApiError(PodiumError):
         reason: str = "",
         retry_after: float | None = None,
     ) -> None:
-        """Keep the code *status*; *retry_after* are the seconds the server asks to wait."""
+        """Keep the code *status*; *retry_after* are the seconds the server asks to wait.
+
+        No wait is longer than `LONGEST_PAUSE_SECONDS`, whatever a server asks for.
+        """
         self.message = message
         self.status = status
         self.reason = reason
-        self.retry_after = retry_after
+        #: The seconds that the server asks for, however many, and those that are waited.
+        self.asked_pause = retry_after
+        self.retry_after = (
+            None if retry_after is None else min(max(retry_after, 0.0), LONGEST_PAUSE_SECONDS)
+        )
         super().__init__(message)
 
 
@@ -76,10 +87,10 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: str) ->
     message = said.message or f"{asked}: answered with code {status}"
     if status == 401:
         message = f"{asked}: the credentials are not accepted ({said.message or status})"
-    retry_after = _seconds(headers.get("retry-after"))
-    if retry_after is None and said.details is not None:
-        retry_after = said.details.retry_after_seconds
-    return ApiError(message, status=status, reason=said.reason, retry_after=retry_after)
+    asked_for = _seconds(headers.get("retry-after"))
+    if asked_for is None and said.details is not None:
+        asked_for = said.details.retry_after_seconds
+    return ApiError(message, status=status, reason=said.reason, retry_after=asked_for)
 
 
 def _binary_status(body: bytes) -> Status:
@@ -100,7 +111,7 @@ def _text(body: bytes) -> str:
 
 def _seconds(value: str | None) -> float | None:
     """Retry-After in seconds; its form with a date is rare and ignored."""
-    return float(value) if value and value.isdecimal() else None
+    return float(value[:_MOST_DIGITS]) if value and value.isdecimal() else None
 
 
 def words(error: BaseException) -> str:

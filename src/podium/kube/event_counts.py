@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.kube.events import EventNames, Occurrence, Recent, Write, second
+from podium.kube.events import EventNames, EventWrite, Occurrence, Recent, second
 
 _MOST_ALIKE, _ALIKE_SECONDS = 10, 600.0
 _BURST, _SECONDS_EACH = 25, 300.0
@@ -61,7 +61,7 @@ class CountingLedger:
         self._counted: Recent[_Key, _Counted] = Recent()
         self._buckets: Recent[_Key, _Bucket] = Recent()
 
-    def take(self, what: Occurrence, now: float) -> Write | None:
+    def take(self, what: Occurrence, now: float) -> EventWrite | None:
         """The event to write, or its new count; None when its object had too many."""
         about = what.about
         source = (what.component, what.host, *about[:5])
@@ -81,9 +81,9 @@ class CountingLedger:
         namespace = about.namespace or "default"
         event = _event(what, message, counted, now)
         if known is None:
-            return Write(namespace, counted.name, event)
+            return EventWrite(namespace, counted.name, event)
         patch = {"count": counted.count, "lastTimestamp": second(now), "message": message}
-        return Write(namespace, counted.name, event, patch)
+        return EventWrite(namespace, counted.name, event, patch)
 
     def _combined(self, what: Occurrence, key: _Key, now: float) -> tuple[str, _Key]:
         """The message to write, and the key under which it is counted."""
@@ -98,7 +98,7 @@ class CountingLedger:
         alike.messages.pop()  # keep the set as small as it is
         return _COMBINED + what.message, key
 
-    def sweep(self, now: float) -> list[Write]:  # noqa: ARG002
+    def sweep(self, now: float) -> list[EventWrite]:  # noqa: ARG002
         """Return nothing: a count is written when the event happens."""
         return []
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.kube.events import EventNames, Occurrence, Recent, Write, microsecond
+from podium.kube.events import EventNames, EventWrite, Occurrence, Recent, microsecond
 
 _OVER_SECONDS, _REFRESH_SECONDS = 360.0, 1800.0
 #: The longest note that the API server takes, in bytes.
@@ -39,7 +39,7 @@ class SeriesLedger:
         self._names = EventNames()
         self._series: Recent[_Key, _Series] = Recent()
 
-    def take(self, what: Occurrence, now: float) -> Write | None:
+    def take(self, what: Occurrence, now: float) -> EventWrite | None:
         """The new event, or the series it has become; None for one that is only counted."""
         said = (what.type, what.action, what.reason)
         key = (*said, what.component, what.host, what.about, what.related)
@@ -55,7 +55,7 @@ class SeriesLedger:
         series.written = now
         return _write(series)
 
-    def sweep(self, now: float) -> list[Write]:
+    def sweep(self, now: float) -> list[EventWrite]:
         """The series that are over, and those whose count was not written for long."""
         writes = []
         for key, series in self._series.items():
@@ -68,7 +68,7 @@ class SeriesLedger:
         return writes
 
 
-def _write(series: _Series) -> Write:
+def _write(series: _Series) -> EventWrite:
     what = series.what
     namespace = what.about.namespace or "default"
     event: dict[str, Any] = {
@@ -87,9 +87,9 @@ def _write(series: _Series) -> Write:
     if what.related is not None:
         event["related"] = what.related.fields()
     if series.count == 1:
-        return Write(namespace, series.name, event)
+        return EventWrite(namespace, series.name, event)
     state = {"count": series.count, "lastObservedTime": microsecond(series.last)}
-    return Write(namespace, series.name, event | {"series": state}, {"series": state})
+    return EventWrite(namespace, series.name, event | {"series": state}, {"series": state})
 
 
 def _note(message: str) -> str:

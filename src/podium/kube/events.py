@@ -1,7 +1,7 @@
 """Events about objects, and how each of the two event APIs writes them.
 
 `Occurrence` is what happened. A `Ledger` remembers the events of the past and turns an occurrence
-into a `Write`: a new event, or a change to one that exists.
+into a `EventWrite`: a new event, or a change to one that exists.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Occurrence(msgspec.Struct, frozen=True):
     related: Reference | None = None
 
 
-class Write(msgspec.Struct, frozen=True):
+class EventWrite(msgspec.Struct, frozen=True):
     """An event to create or, with a *patch*, to change; created if it does not exist any more."""
 
     namespace: str
@@ -68,10 +68,10 @@ class Write(msgspec.Struct, frozen=True):
 class Ledger(Protocol):
     """Remembers events, so that repeated ones are counted instead of written again."""
 
-    def take(self, what: Occurrence, now: float) -> Write | None:
+    def take(self, what: Occurrence, now: float) -> EventWrite | None:
         """The event to create or change; None when nothing is to be written."""
 
-    def sweep(self, now: float) -> list[Write]:
+    def sweep(self, now: float) -> list[EventWrite]:
         """The changes that are due because of the time; called at intervals."""
 
 

@@ -19,9 +19,11 @@ from podium.errors import InputError
 from podium.objects.reading.yaml_faults import fault_of
 
 _SECTIONS = ("clusters", "users", "contexts")
+#: Fields whose values no message shows.
+_SECRETS = frozenset({"token", "password", "client-key-data"})
 
 
-class Entry(msgspec.Struct, frozen=True):
+class KubeconfigEntry(msgspec.Struct, frozen=True):
     """A cluster, user or context: its fields, and the file they are from."""
 
     what: str
@@ -34,7 +36,8 @@ class Entry(msgspec.Struct, frozen=True):
         if value is None:
             return ""
         if not isinstance(value, str):
-            raise self.wrong(name, f"is no text but {value!r}")
+            what = "something else" if name in _SECRETS else repr(value)
+            raise self.wrong(name, f"is no text but {what}")
         return value
 
     def texts(self, name: str) -> list[str]:
@@ -76,15 +79,15 @@ class Chosen(msgspec.Struct, frozen=True):
     """The cluster, user and namespace of one context."""
 
     context: str
-    cluster: Entry
-    user: Entry
+    cluster: KubeconfigEntry
+    user: KubeconfigEntry
     #: The namespace of requests that name none.
     namespace: str = "default"
 
 
 def read_kubeconfig(paths: Sequence[Path], context: str | None = None) -> Chosen:
     """The cluster and user of a context, by default the current one, of these files together."""
-    merged: dict[str, dict[str, Entry]] = {section: {} for section in _SECTIONS}
+    merged: dict[str, dict[str, KubeconfigEntry]] = {section: {} for section in _SECTIONS}
     current = ""
     for path in paths:
         document = _document(path)
@@ -104,7 +107,7 @@ def read_kubeconfig(paths: Sequence[Path], context: str | None = None) -> Chosen
     return Chosen(
         name,
         _named(merged, "clusters", found.text("cluster"), found),
-        _named(merged, "users", user, found) if user else Entry("no user", found.file),
+        _named(merged, "users", user, found) if user else KubeconfigEntry("no user", found.file),
         found.text("namespace") or "default",
     )
 
@@ -130,7 +133,7 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _merge(into: dict[str, Entry], listed: Any, section: str, path: Path) -> None:
+def _merge(into: dict[str, KubeconfigEntry], listed: Any, section: str, path: Path) -> None:
     if listed is None:
         return
     if not isinstance(listed, list):
@@ -142,10 +145,12 @@ def _merge(into: dict[str, Entry], listed: Any, section: str, path: Path) -> Non
             what = f"needs a name and a {one}"
             raise InputError(what, where=str(path), path=f"{section}[{index}]")
         name = item["name"]
-        into.setdefault(name, Entry(f"{one} {name!r}", path, fields))
+        into.setdefault(name, KubeconfigEntry(f"{one} {name!r}", path, fields))
 
 
-def _named(merged: dict[str, dict[str, Entry]], section: str, name: str, context: Entry) -> Entry:
+def _named(
+    merged: dict[str, dict[str, KubeconfigEntry]], section: str, name: str, context: KubeconfigEntry
+) -> KubeconfigEntry:
     entry = merged[section].get(name)
     if entry is None:
         one = section.removesuffix("s")
@@ -156,5 +161,5 @@ def _named(merged: dict[str, dict[str, Entry]], section: str, name: str, context
     return entry
 
 
-def _known(entries: dict[str, Entry]) -> str:
+def _known(entries: dict[str, KubeconfigEntry]) -> str:
     return f"known: {', '.join(sorted(entries))}" if entries else ""

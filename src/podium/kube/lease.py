@@ -105,6 +105,12 @@ class LeaderElector:
         fresh = self._clock() - self._renewed_at < int(self.times.lease_seconds)
         return self._started and fresh and self.holder == self.identity
 
+    @property
+    def may_write(self) -> bool:
+        """Whether what this replica sends now arrives before another one can lead."""
+        sure = _SURE * int(self.times.lease_seconds)
+        return self.leading and self._clock() - self._renewed_at < sure
+
     async def run(self) -> None:
         """Wait until the lease is acquired, renew it, and return at once when it is lost.
 
@@ -232,16 +238,29 @@ class LeaderElector:
         }
 
     async def _give_up(self) -> None:
-        """Release the lease, so that another replica need not wait until it expires."""
+        """Release the lease, so that another replica need not wait until it expires.
+
+        A renewal whose answer did not come may have been carried out: the lease is read again then.
+        """
+        try:
+            async with asyncio.timeout(self.times.renew_deadline_seconds):
+                try:
+                    await self._write_released()
+                except ApiError as error:
+                    if error.status != _CONFLICT:
+                        raise
+                    self._lease = await self._client.get(f"{self._collection}/{self._name}")
+                    if self.holder == self.identity:
+                        await self._write_released()
+        except (ApiError, TimeoutError):
+            self._lease = None  # it expires by itself
+
+    async def _write_released(self) -> None:
         assert self._lease is not None
         spec = self._spec(self._lease.get("spec") or {})
         spec |= {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": spec["renewTime"]}
         body = {**self._lease, "spec": spec}
-        try:
-            async with asyncio.timeout(self.times.renew_deadline_seconds):
-                self._lease = await self._client.put(f"{self._collection}/{self._name}", body)
-        except (ApiError, TimeoutError):
-            self._lease = None  # it expires by itself
+        self._lease = await self._client.put(f"{self._collection}/{self._name}", body)
 
 
 def _micro_time(now: float) -> str:

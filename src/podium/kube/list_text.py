@@ -22,7 +22,7 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel", gc=False):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """A list, or a page of it."""
 
     metadata: ListMeta = ListMeta()
@@ -44,7 +44,7 @@ class ComingList(Protocol[Listed]):
 _ITEMS, _BETWEEN = b'"items":[', b'},{"metadata":{'
 #: So much of a list is decoded at once.
 SPAN_BYTES = 1 << 18
-page_decoder = msgspec.json.Decoder(Page)
+page_decoder = msgspec.json.Decoder(ListPage)
 _raw_items = msgspec.json.Decoder(list[msgspec.Raw])
 
 

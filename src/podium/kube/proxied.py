@@ -12,7 +12,7 @@ from podium.kube.access import Access
 from podium.kube.api import JSON, hand_each
 from podium.kube.connections import CONNECT_SECONDS, Answer, BrokenError, notice_death
 from podium.kube.watch_pace import WatchPace
-from podium.kube.watch_stream import Watch
+from podium.kube.watch_stream import WatchAnswer
 
 
 class Proxied:
@@ -40,7 +40,7 @@ class Proxied:
             async with response:
                 return Answer(response.status, _headers_of(response), await response.read())
 
-    async def watch(self, target: str, idle_seconds: float, accept: str = JSON) -> Watch:
+    async def watch(self, target: str, idle_seconds: float, accept: str = JSON) -> WatchAnswer:
         """Begin a watch; silence of *idle_seconds* ends it."""
         limit = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds
@@ -59,7 +59,7 @@ class Proxied:
         ) -> None:
             await hand_each(pieces, take)
 
-        return Watch(response.status, _headers_of(response), pieces, hand_on, response.close)
+        return WatchAnswer(response.status, _headers_of(response), pieces, hand_on, response.close)
 
     async def _opened(
         self,
@@ -72,7 +72,8 @@ class Proxied:
         limit: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         access = self._access
-        headers = {**await access.headers(), "Accept": accept}
+        headers = await access.headers()  # several of one name, as those of groups, all count
+        headers["Accept"] = accept
         if body is not None:
             headers["Content-Type"] = content_type
         return await self._session.request(

@@ -21,7 +21,8 @@ from podium.kube.api import MERGE_PATCH, KubeApi
 from podium.kube.errors import ApiError, is_passing
 from podium.kube.event_counts import CountingLedger
 from podium.kube.event_series import SeriesLedger
-from podium.kube.events import CORE, EVENTS, Ledger, Occurrence, Reference, Write
+from podium.kube.events import CORE, EVENTS, EventWrite, Ledger, Occurrence, Reference
+from podium.kube.own_tasks import OwnTasks
 from podium.objects.kinds.meta import Object
 
 _TRIES, _PAUSE_SECONDS = 12, 10.0
@@ -63,25 +64,28 @@ class EventRecorder:
         self._ledger: Ledger = SeriesLedger() if api == EVENTS else CountingLedger()
         self._most = most
         # Events about one object are written by one writer, in their order.
-        self._queues: list[deque[Write]] = [deque() for _ in range(writers)]
+        self._queues: list[deque[EventWrite]] = [deque() for _ in range(writers)]
         self._wakers = [asyncio.Event() for _ in range(writers)]
         self._waiting = 0
         self._warn, self._clock, self._sleep = warn, clock, sleep
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = OwnTasks()
         self._warned: set[str] = set()
         #: The number of events: written, dropped (queue full), spared (only counted), failed.
         self.counts: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(self._write_all(i)) for i in range(len(self._queues))]
-        self._tasks.append(asyncio.create_task(self._sweep()))
+        for index in range(len(self._queues)):
+            self._tasks.start(f"event writer {index}", self._write_all(index))
+        self._tasks.start("the sweep of events", self._sweep())
         return self
 
+    async def until_dead(self) -> None:
+        """Wait until a writer has ended by itself, and raise its exception."""
+        await self._tasks.until_one_dies()
+
     async def __aexit__(self, *_: object) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
 
     def record(
         self,
@@ -116,7 +120,7 @@ class EventRecorder:
         else:
             self._enqueue(write, what.about.uid or what.about.name)
 
-    def _enqueue(self, write: Write, key: str) -> None:
+    def _enqueue(self, write: EventWrite, key: str) -> None:
         index = crc32(key.encode()) % len(self._queues)  # the same in every process
         self._queues[index].append(write)
         self._wakers[index].set()
@@ -124,8 +128,7 @@ class EventRecorder:
 
     def abandon(self) -> None:
         """Write no event any more, not even one that waits: another replica leads now."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         for queue in self._queues:
             self.counts["dropped"] += len(queue)
             queue.clear()
@@ -163,7 +166,7 @@ class EventRecorder:
             for write in self._ledger.sweep(self._clock()):
                 self._enqueue(write, write.name)
 
-    async def _written(self, write: Write) -> str:
+    async def _written(self, write: EventWrite) -> str:
         """Send one event, again while the failure may pass; the name of the count for it."""
         last: ApiError | None = None
         for attempt in range(_TRIES):
@@ -183,7 +186,7 @@ class EventRecorder:
         self._warn_once(f"tries {last}", f"{_NOT_WRITTEN}: {last}; it was tried {_TRIES} times")
         return "failed"
 
-    async def _send(self, write: Write) -> None:
+    async def _send(self, write: EventWrite) -> None:
         path = f"{self._root}/namespaces/{write.namespace}/events"
         if write.patch is not None:
             body = _encode(write.patch)

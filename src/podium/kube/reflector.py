@@ -20,7 +20,7 @@ import msgspec
 from podium.kube.api import BINARY_OR_JSON, JSON, KubeApi
 from podium.kube.errors import ApiError, Status, words
 from podium.kube.failure_log import FailureLog
-from podium.kube.list_text import SPAN_BYTES, ComingList, ListMeta, ListText, Page, page_decoder
+from podium.kube.list_text import SPAN_BYTES, ComingList, ListMeta, ListPage, ListText, page_decoder
 from podium.objects.kinds.meta import Object
 from podium.objects.protobuf.wire import MAGIC
 from podium.objects.reading.garbage import without_gc
@@ -38,8 +38,6 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 LIST_SECONDS = 60.0
 #: So many objects are asked for at once.
 PAGE = 500
-#: The longest pause that an API server can ask for by Retry-After.
-_LONGEST_ASKED_SECONDS = 60.0
 #: The steps of which failures are told.
 _LIST, _WATCH = "list", "watch"
 
@@ -158,7 +156,7 @@ class Reflector(Generic[Kind]):
                 if self._watched and self._clock() - began > _SHORT_SECONDS:
                     self._pause = self._first_pause  # what went wrong before is over
                     self._failures.succeeded(_WATCH)
-                asked_for = min(error.retry_after or 0.0, _LONGEST_ASKED_SECONDS)
+                asked_for = error.retry_after or 0.0
                 if error.status == _GONE:
                     self.version = ""
                     self._failures.succeeded(_WATCH)
@@ -240,7 +238,7 @@ class Reflector(Generic[Kind]):
 
         return BinaryList(self._decoder.type)
 
-    async def _pages(self, token: str) -> AsyncIterator[Page]:
+    async def _pages(self, token: str) -> AsyncIterator[ListPage]:
         """The pages from a token on; the API server prepares the next while one is decoded."""
         page = await self._page_after(token)
         while page.metadata.continue_:
@@ -253,7 +251,7 @@ class Reflector(Generic[Kind]):
                 following.cancel()
         yield page
 
-    async def _page_after(self, token: str) -> Page:
+    async def _page_after(self, token: str) -> ListPage:
         """The page of the list that a token of the page before stands for; the first without."""
         params = {**self._params, "limit": str(self._page)} if self._in_pages else {**self._params}
         if token:

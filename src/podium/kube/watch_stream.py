@@ -40,7 +40,7 @@ class HandOn(Protocol):
         """
 
 
-class Watch(NamedTuple):
+class WatchAnswer(NamedTuple):
     """The answer to the request of a watch, while it goes on."""
 
     status: int
@@ -55,9 +55,10 @@ class Watch(NamedTuple):
 class WatchConnection(asyncio.Protocol):
     """One connection with one request, and what has come of its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """*clock* measures silence, and how long pieces are handed on before other tasks run."""
         loop = asyncio.get_running_loop()
-        self._loop = loop
+        self._loop, self._clock = loop, clock
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self.headers: dict[str, str] = {}
@@ -76,7 +77,7 @@ class WatchConnection(asyncio.Protocol):
         self._pace: WatchPace | None = None
         #: What `_take` has raised, which ends the watch.
         self._refused: Exception | None = None
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock()
         self._alarm: asyncio.TimerHandle | None = None
 
     # Called by the event loop ---------------------------------------------------------------------
@@ -90,7 +91,7 @@ class WatchConnection(asyncio.Protocol):
         """Parse a part of the answer; what follows its end is dropped."""
         if self._ended:
             return
-        before, self._heard_at = self._heard_at, time.monotonic()
+        before, self._heard_at = self._heard_at, self._clock()
         self._is_burst = len(data) >= _BURST_BYTES
         try:
             self._parser.feed_data(data)
@@ -166,13 +167,13 @@ class WatchConnection(asyncio.Protocol):
         """Send the request; silence of *idle_seconds* ends the connection from now on."""
         if self._transport is None:
             raise BrokenError("the connection was closed", nothing_came=True)
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock()
         self._alarm = self._loop.call_later(idle_seconds, self._listen, idle_seconds)
         self._transport.write(request)
 
     def _listen(self, idle_seconds: float) -> None:
         """End the connection if nothing has come for too long; otherwise look again later."""
-        now = time.monotonic()
+        now = self._clock()
         if self._paused:
             self._heard_at = now
         left = self._heard_at + idle_seconds - now
@@ -185,13 +186,13 @@ class WatchConnection(asyncio.Protocol):
     async def pieces(self) -> AsyncIterator[bytes]:
         """The pieces of the body, until it ends; `OSError` if the connection ends before it."""
         while True:
-            until = time.monotonic() + SLICE_SECONDS
+            until = self._clock() + SLICE_SECONDS
             while self._pieces and self._refused is None:
                 yield self._next_piece()
                 self._resume()
-                if self._pieces and time.monotonic() >= until:
+                if self._pieces and self._clock() >= until:
                     await asyncio.sleep(0)
-                    until = time.monotonic() + SLICE_SECONDS
+                    until = self._clock() + SLICE_SECONDS
             if self._refused is not None:
                 raise self._refused
             if self._ended:

@@ -1,7 +1,7 @@
 """The generation that decides when no flag names one: of the environment, or of a file.
 
 `PODIUM_PROFILE` comes first, then `profile` in the file `podium/config.yaml` of `$XDG_CONFIG_HOME`
-(`~/.config` without it), then v1.36.
+(`~/.config` without it), then the newest generation that is the default.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import ConfigError
-from podium.library.generations import DEFAULT_GENERATION, GENERATIONS
+from podium.releases import DEFAULT_RELEASE, RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE: Final = "PODIUM_PROFILE"
-_KNOWN: Final = tuple(each.name for each in GENERATIONS)
+_KNOWN: Final = tuple(each.name for each in RELEASES)
 
 
 def default_generation(environment: Mapping[str, str]) -> str:
     """The name of the generation; an error if what is configured is none."""
+    return configured_generation(environment) or DEFAULT_RELEASE.name
+
+
+def configured_generation(environment: Mapping[str, str]) -> str:
+    """The name of the generation of the environment or of a file; empty if neither has one."""
     named = environment.get(VARIABLE, "")
     if named:
         return _checked(named, f"${VARIABLE}")
     path = config_file(environment)
-    if path is None or not path.is_file():
-        return DEFAULT_GENERATION
-    return _in_file(path)
+    return _in_file(path) if path is not None and path.is_file() else ""
 
 
 def config_file(environment: Mapping[str, str]) -> Path | None:
@@ -48,11 +51,11 @@ def _in_file(path: Path) -> str:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {_line(error)}") from None
     if found is None:
-        return DEFAULT_GENERATION
+        return ""
     if not isinstance(found, dict) or set(found) - {"profile"}:
         raise ConfigError(f"{path}: expected only `profile`", hint=f"profile: {_KNOWN[0]}")
     named = found.get("profile")
-    return DEFAULT_GENERATION if named is None else _checked(str(named), f"{path}: profile")
+    return "" if named is None else _checked(str(named), f"{path}: profile")
 
 
 def _line(error: Exception) -> str:

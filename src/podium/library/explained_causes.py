@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.cycle.causes import find_causes, find_score_causes
-from podium.engine.cycle.preemption_causes import find_preemption_causes
+from podium.library.reasoning.causes import find_causes, find_score_causes
+from podium.library.reasoning.preemption_causes import find_preemption_causes
+from podium.library.reasoning.trace import find_trace
 from podium.render.decision.analysis import ranking
 from podium.render.decision.sentences import sorted_by_cost
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 #: For how many nodes scores are explained, and for how many candidates their victims.
 _SCORED: Final = 10
 _CANDIDATES: Final = 10
+#: For how many nodes a trace has the arithmetic of scores.
+_TRACED: Final = 3
 
 
 def add_causes(
@@ -48,3 +51,29 @@ def add_causes(
         decision.preemption_causes = find_preemption_causes(
             view, incoming, profile, decision, cheapest, asked=asked
         )
+
+
+def add_rejection_causes(view: View, pod: Pod, profile: Profile, decision: Decision) -> None:
+    """Find the causes of rejections alone, in the view that the decision was made in."""
+    decision.causes = find_causes(view, view.pods.incoming(pod), profile, decision)
+
+
+def add_trace(
+    view: View, pod: Pod, profile: Profile, decision: Decision, *, asked: str | None = None
+) -> None:
+    """Find the steps of the decision in the view that it was made in."""
+    scored = _traced_nodes(decision, asked)
+    incoming = view.pods.incoming(pod)
+    decision.trace = find_trace(view, incoming, profile, decision, scored, asked=asked)
+
+
+def _traced_nodes(decision: Decision, asked: str | None = None) -> list[str]:
+    """The nodes whose scores a trace computes: the one asked about, or the best ones."""
+    if decision.totals is None:
+        return []
+    if asked is not None:
+        return [asked] if asked in decision.feasible else []
+    best = ranking(decision)
+    highest = decision.totals[best[0]]
+    lower = [at for at in best if decision.totals[at] < highest][:1]
+    return [decision.feasible[at] for at in dict.fromkeys([*best[:_TRACED], *lower])]

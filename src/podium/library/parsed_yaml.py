@@ -18,7 +18,7 @@ from podium.objects.reading.encoding import text_of
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.yaml_pieces import Piece, cut, together
-from podium.objects.reading.yaml_text import Document, documents
+from podium.objects.reading.yaml_text import YamlDocument, documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ _SMALLEST_PIECE: Final = 1 << 16
 _LARGEST_PIECE: Final = 1 << 22
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Document]).decode
+_decode = msgspec.msgpack.Decoder(list[YamlDocument]).decode
 
 
 class ParsedYaml:
@@ -68,7 +68,7 @@ class ParsedYaml:
         for text, pieces in self._pieces.items():
             self._parsed[text] = [next(parsed) for _ in pieces]
 
-    def __call__(self, text: str) -> Iterable[Document]:
+    def __call__(self, text: str) -> Iterable[YamlDocument]:
         """The documents of a text; what was kept of it is handed over."""
         pieces, parsed = self._pieces.pop(text, None), self._parsed.pop(text, [])
         if pieces is not None and None not in parsed:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from podium.errors import ConfigError
 from podium.library.default_generation import default_generation
-from podium.library.generations import V1_13
 from podium.library.profiles import (
     DEFAULT_PROVIDER,
     Options,
@@ -16,16 +15,18 @@ from podium.library.profiles import (
     from_config,
     from_policy,
     from_provider,
+    generation_of,
     parse_config,
     parse_policy,
 )
 from podium.library.user_rules import load_rules
 from podium.profiles.policy.shipped import SHIPPED, ShippedPolicy
-from podium.profiles.user_rules.loading import NO_RULES, Rules
+from podium.profiles.user_rules.loading import NO_RULES, LoadedRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from podium.engine.framework.generation import Generation
     from podium.engine.framework.profile import Profile
     from podium.library.profile_source import ProfileSource
     from podium.objects.kinds.pod import Pod
@@ -48,9 +49,10 @@ class ChosenProfiles:
     scheduler_config: SchedulerConfig | None = None
 
     @property
-    def is_v1_13(self) -> bool:
-        """Whether they are of the generation of Policy files and providers."""
-        return self.policy is not None or self.provider is not None
+    def generation(self) -> Generation:
+        """The release of kube-scheduler that they are profiles of."""
+        assert self.profile.generation is not None  # profiles are made from a configuration
+        return self.profile.generation
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
@@ -83,7 +85,7 @@ def choose(source: ProfileSource) -> ChosenProfiles:
         return ChosenProfiles(profile, options, provider=source.provider)
     if source.config is not None:
         return _by_config(source, source.config, options)
-    return _by_default(source, options)
+    return _by_default(options)
 
 
 def shipped_policy(name: str, source: ProfileSource) -> ShippedPolicy | None:
@@ -119,10 +121,9 @@ def _by_config(source: ProfileSource, path: str, options: Options) -> ChosenProf
     )
 
 
-def _by_default(source: ProfileSource, options: Options) -> ChosenProfiles:
-    name = source.profile or default_generation(source.environment)
-    provider = DEFAULT_PROVIDER if name == V1_13.name else None
-    return ChosenProfiles(default_profile(name, options), options, provider=provider)
+def _by_default(options: Options) -> ChosenProfiles:
+    provider = DEFAULT_PROVIDER if generation_of(options).uses_policies else None
+    return ChosenProfiles(default_profile(options=options), options, provider=provider)
 
 
 def options_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> Options:
@@ -133,17 +134,19 @@ def options_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -
     weight = source.hard_pod_affinity_symmetric_weight
     return Options(
         percentage_of_nodes_to_score=source.percentage_of_nodes_to_score,
+        usual_percentage=source.usual_percentage,
         hard_pod_affinity_symmetric_weight=1 if weight is None else weight,
         disable_preemption=source.no_preemption,
         feature_gates=gates,
         max_pd_volumes=source.environment.get("KUBE_MAX_PD_VOLS"),
-        ties=source.ties,
+        ties=source.ties or source.usual_ties,
         scheduler_name=source.scheduler_name or "default-scheduler",
         rules=rules_of(source, policy),
+        generation=source.profile or default_generation(source.environment),
     )
 
 
-def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> Rules:
+def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> LoadedRules:
     """The user rules that the source lists, and those of installed packages that *policy* names."""
     if not source.rules and policy is None:
         return NO_RULES
@@ -153,6 +156,7 @@ def rules_of(source: ProfileSource, policy: Mapping[str, Any] | None = None) -> 
         seconds=source.rule_seconds,
         overruns=source.rule_overruns,
         notify=source.notify,
+        on_hang=source.on_hang,
     )
     given = source.rule_arguments
     return replace(rules, arguments=given) if given else rules

@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.library.generations import V1_13, V1_36
+from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
+from podium.releases import release_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,7 @@ class ProfileSource:
     provider: str | None = None
     #: A file with a KubeSchedulerConfiguration (v1.36); `-` is standard input.
     config: str | None = None
-    #: A generation, for its default profile.
+    #: A generation: for its default profile, or to read the configuration file as it does.
     profile: str | None = None
     #: Changes to feature gates; later ones win.
     feature_gates: tuple[Mapping[str, bool], ...] = ()
@@ -40,6 +41,11 @@ class ProfileSource:
     hard_pod_affinity_symmetric_weight: int | None = None
     no_preemption: bool = False
     ties: str | None = None
+    #: What holds where neither this source nor a configuration or snapshot says anything.
+    usual_ties: str | None = None
+    usual_percentage: int = 100
+    #: Whether the extenders that a snapshot names may be asked.
+    ask_extenders: bool = False
     #: Decide about pods of this scheduler only.
     scheduler_name: str | None = None
     #: Files, modules and entry points with user rules, and the limits for these rules.
@@ -53,15 +59,19 @@ class ProfileSource:
     texts: Mapping[str, str] = field(default_factory=dict)
     #: Called with a sentence when a user rule fails or takes too long.
     notify: Notify = log_warning
+    #: Called in another thread with a sentence when a user rule does not return.
+    on_hang: Notify | None = None
 
     def named(self) -> list[str]:
         """The fields that name a profile and are given."""
         return [name for name in NAMING if getattr(self, name) is not None]
 
     def agrees(self) -> bool:
-        """Whether *profile* is the generation of the file or provider that is given besides."""
+        """Whether *profile* is a generation that the file or provider given besides is for."""
+        release = release_of(self.profile or "")
         of_policy = self.policy is not None or self.provider is not None
-        return self.profile == (V1_13 if of_policy else V1_36).name
+        kind = "Policy" if of_policy else "KubeSchedulerConfiguration"
+        return release is not None and release.configured_by == kind
 
     def choose(self, snapshot: Mapping[str, Any] | None = None) -> ChosenProfiles:
         """The profiles and what they were made from: those of a *snapshot* unless one is named."""
@@ -70,7 +80,10 @@ class ProfileSource:
         if snapshot is not None and not self.named():
             from podium.library.snapshots.profile import source_in  # noqa: PLC0415  rarely needed
 
-            return choose(source_in(snapshot, self))
+            chosen = choose(source_in(snapshot, self))
+            if not self.ask_extenders:
+                _refuse_extenders(chosen)
+            return chosen
         return choose(self)
 
     def text(self, path: str) -> str:
@@ -79,3 +92,14 @@ class ProfileSource:
 
         found = self.texts.get(path)
         return text_from(path) if found is None else found
+
+
+def _refuse_extenders(chosen: ChosenProfiles) -> None:
+    """Who wrote a snapshot may name any address in it, and files with keys."""
+    urls = {each.url_prefix for profile in chosen.profiles for each in profile.extenders}
+    if urls:
+        named = ", ".join(sorted(urls))
+        raise InputError(
+            f"the snapshot names extenders ({named}), which are asked only if told",
+            hint="--ask-extenders asks them; --config and --policy decide without its profile",
+        )

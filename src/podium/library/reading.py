@@ -10,11 +10,12 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from podium.errors import InputError
 from podium.library.files import STDIN, unreadable
+from podium.library.history_cluster import cluster_of_history, is_history
 from podium.library.parsed_yaml import ParsedYaml
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
@@ -30,10 +31,15 @@ _READ_TOGETHER = 1 << 26
 _GZIP = b"\x1f\x8b"
 
 
-def read(paths: Sequence[str], *, workers: int = 1) -> Objects:
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def read(paths: Paths, *, workers: int = 1) -> Objects:
     """The objects of all *paths* (files, folders, `-`: standard input), checked and completed.
 
-    Files are YAML or JSON, gzipped or not: manifests, lists, or a snapshot. What the API server
+    *paths* is one path or several, as text or as `Path`.
+    Files are YAML or JSON, gzipped or not: manifests, lists, or a snapshot. A history stands for
+    the cluster at its end. What the API server
     and controllers would add is added: defaults, the pods of workloads without a uid, and the
     claims that pods have templates for. With several *workers* much YAML is parsed in so many
     copies of this process.
@@ -43,12 +49,19 @@ def read(paths: Sequence[str], *, workers: int = 1) -> Objects:
     return with_claims_of_templates(expand(with_defaults(objects)))
 
 
-def load(paths: Sequence[str], *, workers: int = 1) -> Objects:
+def load(paths: Paths, *, workers: int = 1) -> Objects:
     """The objects of all *paths* as they were written."""
     objects = Objects()
-    for where, data, parse_yaml in parsed_contents(paths, workers):
+    for where, data, parse_yaml in parsed_contents(path_list(paths), workers):
         decode(data, where, objects, parse_yaml)
     return objects
+
+
+def path_list(paths: Paths) -> list[str]:
+    """One path or several, as text."""
+    if isinstance(paths, str | os.PathLike):
+        return [os.fspath(paths)]
+    return [os.fspath(each) for each in paths]
 
 
 def parsed_contents(paths: Sequence[str], workers: int) -> Iterator[tuple[str, bytes, ParseYaml]]:
@@ -76,10 +89,13 @@ def _some_files(files: Iterator[tuple[str, bytes]], most_bytes: int) -> list[tup
 
 
 def contents(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """The name and the unpacked content of every file in *paths*."""
+    """The name and the unpacked content of every file in *paths*; a history is one file."""
     for path in _files(paths):
         where = "<stdin>" if path == STDIN else path
-        yield where, _unpacked(_content(path), where)
+        if path != STDIN and is_history(path):
+            yield where, cluster_of_history(path)
+        else:
+            yield where, _unpacked(_content(path), where)
 
 
 def _files(paths: Sequence[str]) -> Iterator[str]:
@@ -88,7 +104,8 @@ def _files(paths: Sequence[str]) -> Iterator[str]:
         raise InputError("no input", hint="name files, folders, or - for standard input")
     seen = set()
     for path in paths:
-        for file in _in_folder(path) if path != STDIN and Path(path).is_dir() else [path]:
+        is_folder = path != STDIN and Path(path).is_dir() and not is_history(path)
+        for file in _in_folder(path) if is_folder else [path]:
             real = file if file == STDIN else os.path.realpath(file)
             if real not in seen:
                 seen.add(real)

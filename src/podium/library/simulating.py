@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from podium.cluster.decider import without_extenders
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
-from podium.library.explained_causes import add_causes
+from podium.library.explained_causes import add_causes, add_rejection_causes
 from podium.library.notices import Notify, log_warning, once
 from podium.library.pending import pending, seen_by
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from podium.cluster.simulation import Step
+    from podium.cluster.verification import Verification
     from podium.engine.framework.decision import Decision
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -30,6 +32,8 @@ def simulate(
     pods: Sequence[Pod] | None = None,
     recording: bool = False,
     causes: bool = False,
+    explain_unplaced: bool = False,
+    verification: Verification | None = None,
     notify: Notify = log_warning,
 ) -> Iterator[Step]:
     """Place the pending pods one after the other; each attempt is yielded when it is made.
@@ -37,8 +41,9 @@ def simulate(
     *profiles* is one profile, or all profiles of a configuration: each decides about the pods of
     its scheduler. *pods* are tried in this order; by default it is what `pending` returns.
     *recording* keeps all verdicts and scores in the decisions; *causes* adds what led to them, as
-    `explain` does. Extenders are asked over HTTP; *notify* is called with failures of extenders
-    that are ignored.
+    `explain` does, *explain_unplaced* only to those of pods that get no node. *verification* says
+    which decisions are made twice, and gets what came of it. Extenders are asked over HTTP;
+    *notify* is called with failures of extenders that are ignored.
     """
     first, *others = [profiles] if isinstance(profiles, Profile) else profiles
     schedulers = {each.scheduler_name for each in (first, *others)}
@@ -47,10 +52,12 @@ def simulate(
     seen = seen_by(objects, schedulers, without=waiting)
 
     def steps() -> Iterator[Step]:
-        with open_simulation(first, others, notify=notify) as simulation:
+        with open_simulation(first, others, verification=verification, notify=notify) as simulation:
             simulation.load(seen)
             if causes:
                 simulation.decided = partial(_add_causes, simulation)
+            elif explain_unplaced:
+                simulation.decided = _UnplacedCauses(simulation).add
             yield from simulation.run(waiting, recording=recording or causes)
 
     return steps()
@@ -61,21 +68,63 @@ def _add_causes(simulation: Simulation, pod: Pod, decision: Decision) -> None:
     add_causes(simulation.cache.columns, pod, profile, decision)
 
 
+class _UnplacedCauses:
+    """Adds the causes to decisions that were made without recording and gave no node.
+
+    Equal pods that are tried in an unchanged cluster share what was found for the first.
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._last: tuple[Any, Decision] | None = None
+
+    def add(self, pod: Pod, decision: Decision) -> None:
+        if decision.node is not None or decision.error or decision.held is not None:
+            return
+        simulation = self._simulation
+        if decision.causes or decision.extender_failed:
+            return
+        columns, profile = simulation.cache.columns, simulation.profile_of(pod)
+        journal = columns.journal
+        state = (
+            columns.pods.incoming(pod).cls,
+            profile,
+            journal.epoch,
+            journal.changes,
+            decision.message,
+        )
+        if self._last is None or self._last[0] != state:
+            again = simulation.decider.look(pod, profile)
+            add_rejection_causes(columns, pod, without_extenders(profile), again)
+            self._last = state, again
+        found = self._last[1]
+        if found.histogram == decision.histogram:
+            decision.examined, decision.codes = found.examined, found.codes
+            decision.causes = found.causes
+
+
 @contextmanager
 def open_simulation(
-    profile: Profile, others: Sequence[Profile] = (), *, notify: Notify = log_warning
+    profile: Profile,
+    others: Sequence[Profile] = (),
+    *,
+    verification: Verification | None = None,
+    notify: Notify = log_warning,
 ) -> Iterator[Simulation]:
     """An empty simulation that asks the extenders of its profiles, to be used in a `with`.
 
     *others* are further profiles of the same configuration. Leaving the `with` closes connections.
-    *notify* is called once with each failure of an extender that is ignored.
+    *verification* says which decisions are made twice. *notify* is called once with each failure of
+    an extender that is ignored.
     """
     if not any(each.extenders for each in (profile, *others)):
-        yield Simulation(profile, others=others)
+        yield Simulation(profile, others=others, verification=verification)
         return
     objects = SimulatedObjects()
     with _extenders(objects, once(notify)) as answer:
-        objects.simulation = Simulation(profile, others=others, answer=answer)
+        objects.simulation = Simulation(
+            profile, others=others, verification=verification, answer=answer
+        )
         yield objects.simulation
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from podium.objects.quantity import QuantityError, nano
+from podium.objects.quantity import LONGEST, QuantityError, nano
 
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -24,9 +24,11 @@ _MILLION, _BILLION = 10**6, 10**9
 def canonical(raw: str | float, *, milli: bool = False) -> str:
     """The canonical form of a quantity, rounded up to thousandths if *milli*.
 
-    Text that is not a quantity stays as it is.
+    Text that is not a quantity, or is one of thousands of digits, stays as it is.
     """
     text = str(raw).strip()
+    if len(text) > LONGEST:
+        return text
     try:
         amount = nano(text)
     except QuantityError:

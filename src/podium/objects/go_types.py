@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 
-class Scalar(msgspec.Struct, frozen=True):
+class GoScalar(msgspec.Struct, frozen=True):
     """A plain value: its kind and the name of its Go type."""
 
     kind: str
@@ -59,13 +59,13 @@ class Struct(msgspec.Struct, frozen=True):
         return self.go.rpartition(".")[2]
 
 
-GoType = Scalar | Slice | Special | Struct
+GoType = GoScalar | Slice | Special | Struct
 
-STRING: Final = Scalar("string", "string", "")
-BOOL: Final = Scalar("bool", "bool", zero=False)
-INT32: Final = Scalar("int", "int32", 0, 32)
-INT64: Final = Scalar("int", "int64", 0)
-FLOAT32: Final = Scalar("float", "float32", 0.0, 32)
+STRING: Final = GoScalar("string", "string", "")
+BOOL: Final = GoScalar("bool", "bool", zero=False)
+INT32: Final = GoScalar("int", "int32", 0, 32)
+INT64: Final = GoScalar("int", "int64", 0)
+FLOAT32: Final = GoScalar("float", "float32", 0.0, 32)
 DURATION: Final = Special("duration", "v1.Duration")
 DURATION_POINTER: Final = Special("pointer", "v1.Duration")
 RAW: Final = Special("raw", "runtime.RawExtension")
@@ -74,9 +74,9 @@ STRING_MAP: Final = Special("map", "map[string]string")
 STRINGS: Final = Slice(STRING)
 
 
-def named(go: str) -> Scalar:
+def named(go: str) -> GoScalar:
     """Text of a type of its own."""
-    return Scalar("string", go, "")
+    return GoScalar("string", go, "")
 
 
 def camel(attribute: str) -> str:

@@ -34,8 +34,11 @@ _SHORT_DECIMAL = 18
 _WRAPPING_POWERS = frozenset({0, 1, 2, 3, 6, 9})
 #: Powers of ten above this one are all the same to 64-bit readers; keeps "1e999999999" cheap.
 _HUGE_POWER = 1000
-#: Longer texts are refused, as Python refuses to convert them.
-_MAX_LENGTH = 4000
+#: Of longer numbers the last digits are read, and that there are more: 64-bit readers see no
+#: difference. Python does not convert longer ones.
+LONGEST = 3_900
+#: Digits after the point that are read; of the others only whether one is not zero.
+_LONGEST_FRACTION = 100
 #: Errors show this much of a text.
 _SHOWN = 60
 
@@ -79,13 +82,15 @@ def amount_of(raw: RawQuantity) -> Amount:
 def _parse(raw: RawQuantity) -> Amount:
     text = str(raw).strip()
     match = _FORM.fullmatch(text)
-    if not match or not text or len(text) > _MAX_LENGTH:
+    if not match or not text:
         raise _error(raw)
     suffix = match["suffix"]
     power = _power_of_ten(suffix)
     if power is None:
         raise _error(raw)
     whole, fraction = match["whole"] or "0", match["fraction"] or ""
+    if len(text) > LONGEST:
+        whole, fraction = _shortened(whole, fraction)
     digits = int(whole + fraction) << _BINARY.get(suffix, 0)
     if match["sign"] == "-":
         digits = -digits
@@ -97,6 +102,16 @@ def _parse(raw: RawQuantity) -> Amount:
     return _long(digits, scale, binary=suffix in _BINARY)
 
 
+def _shortened(whole: str, fraction: str) -> tuple[str, str]:
+    """A number that reads the same in 64 bits, rounded up to billionths."""
+    if len(whole) > LONGEST:
+        whole = f"1{whole[-LONGEST:]}"
+    if len(fraction) > _LONGEST_FRACTION:
+        more = fraction[_LONGEST_FRACTION:].strip("0")
+        fraction = fraction[:_LONGEST_FRACTION] + ("1" if more else "")
+    return whole, fraction
+
+
 def _power_of_ten(suffix: str) -> int | None:
     """The power of ten that a suffix stands for; 0 for binary ones, `None` for nonsense."""
     if suffix in _DECIMAL:
@@ -104,7 +119,7 @@ def _power_of_ten(suffix: str) -> int | None:
     if suffix in _BINARY:
         return 0
     exponent = _EXPONENT.fullmatch(suffix)
-    if not exponent or not -INT64_MAX - 1 <= int(exponent[1]) <= INT64_MAX:
+    if not exponent or len(suffix) > LONGEST or not -INT64_MAX - 1 <= int(exponent[1]) <= INT64_MAX:
         return None
     return _wrap(int(exponent[1]), bits=32)
 
@@ -123,7 +138,7 @@ def _long(digits: int, scale: int, *, binary: bool) -> Amount:
     elif shift >= 0:
         billionths = digits * 10 ** min(shift, _HUGE_POWER)
     else:
-        billionths = _divide_up(digits, min(-shift, _MAX_LENGTH))
+        billionths = _divide_up(digits, min(-shift, 2 * LONGEST))
     if binary and abs(billionths) > INT64_MAX * 10**9:
         return Amount(short=False, digits=INT64_MAX if digits > 0 else -INT64_MAX, scale=0)
     return Amount(short=False, digits=billionths, scale=_NANO)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.engine.framework.rule import ALL_KINDS
-from podium.objects.kinds.registry import KINDS, NODE, PERSISTENT_VOLUME_CLAIM, POD
+from podium.objects.kinds.registry import KINDS, NODE, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +21,12 @@ def watched_kinds(profiles: Iterable[Profile]) -> frozenset[str]:
     for profile in profiles:
         scores = (weighted.priority for weighted in profile.priorities)
         filters = (*profile.predicates, *profile.pre_filters, *profile.reserve_rules)
-        for rule in (*filters, *scores, *profile.pre_scores):
+        for rule in (*filters, *scores, *profile.pre_scores, *profile.permits):
             found.update(rule.kinds)
         for step in profile.post_filters:
             found.update(step.kinds)
+        if profile.schedules_groups:
+            found.add(POD_GROUP.name)
         if profile.checks:  # basic checks look up the claims of a pod
             found.add(PERSISTENT_VOLUME_CLAIM.name)
     if found.issuperset(ALL_KINDS):

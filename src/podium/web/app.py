@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from podium.web.page_data import PageData
+    from podium.web.page_data import PageSource
 
 
-def pages(page_data: PageData, *, read_only: bool = False) -> Starlette:
+def pages(page_data: PageSource, *, read_only: bool = False) -> Starlette:
     """The application of `/` and all paths under `/podium/`; *read_only* pages change nothing."""
     return Starlette(
         routes=[

@@ -19,7 +19,7 @@ from podium.web.stream import stream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
-    from podium.web.page_data import PageData
+    from podium.web.page_data import PageSource
 
     Handler = Callable[[Request], Awaitable[Response]]
 
@@ -30,7 +30,7 @@ LARGEST_BODY: Final = 1 << 20
 JSON: Final = "application/json"
 
 
-def data_routes(page_data: PageData, *, read_only: bool = False) -> list[Route]:
+def data_routes(page_data: PageSource, *, read_only: bool = False) -> list[Route]:
     """The routes, relative to `/podium/v1`; *read_only* ones change nothing."""
     handlers = _Handlers(page_data, read_only=read_only)
     return [
@@ -84,7 +84,7 @@ def _with_errors(handler: Handler) -> Handler:
 class _Handlers:
     """The handlers of the routes, one method each."""
 
-    def __init__(self, page_data: PageData, *, read_only: bool) -> None:
+    def __init__(self, page_data: PageSource, *, read_only: bool) -> None:
         self._page_data, self._read_only = page_data, read_only
 
     async def cluster(self, request: Request) -> Response:

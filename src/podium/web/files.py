@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _INDEX = "index.html"
+#: Files that the self-contained page of an explanation has as well.
+_SHARED = {"js/decision/player.js": "player.js", "css/player.css": "player.css"}
 
 
 class _File(NamedTuple):
@@ -31,7 +33,9 @@ class _File(NamedTuple):
 
 @cache
 def _static_files() -> dict[str, _File]:
-    return dict(_files_in(files("podium.web").joinpath("static"), ""))
+    found = dict(_files_in(files("podium.web").joinpath("static"), ""))
+    shared = dict(_files_in(files("podium.render.decision").joinpath("assets"), ""))
+    return found | {path: shared[name] for path, name in _SHARED.items()}
 
 
 def _files_in(folder: Traversable, path: str) -> list[tuple[str, _File]]:

@@ -1,17 +1,18 @@
-"""The documentation as pages: the files of `docs/`, rendered from Markdown."""
+"""The documentation as pages: the files of `docs/` and of the course, rendered from Markdown."""
 
 from __future__ import annotations
 
 import html
 import mimetypes
 import re
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from podium.library.course import course_folder
+from podium.library.documentation import docs_folder
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
 #: The pages that the index lists first, in this order.
 _FIRST: Final = (
-    "for-learners.md", "for-engineers.md", "for-platform-teams.md", "for-rule-authors.md",
-    "lab.md", "pages.md", "running.md", "cli.md", "config.md", "policy.md",
+    "README.md", "tour.md", "pending.md", "lab.md", "pages.md", "running.md", "cli.md",
+    "config.md", "policy.md",
 )  # fmt: skip
+#: Where the course is among the pages, and links from it to the documentation.
+_COURSE: Final = "course/"
+_TO_DOCS: Final = re.compile(r"((?:\.\./)+)\.\./docs/")
 _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 _HEADING: Final = re.compile(r"<h([2-4])>(.*?)</h\1>")
 _PAGE: Final = """<!doctype html>
@@ -41,43 +45,37 @@ _PAGE: Final = """<!doctype html>
 """
 
 
-@cache
-def _folder() -> Traversable | None:
-    """The documentation: installed beside the pages, or that of a source tree."""
-    installed = files("podium.web").joinpath("docs")
-    if installed.is_dir():
-        return installed
-    tree = Path(__file__).parents[3] / "docs"
-    return tree if tree.is_dir() else None
-
-
 async def help_page(request: Request) -> Response:
     """One page of the documentation, an image of it, or the index."""
     path = request.path_params.get("path")
     if path is None:
         return RedirectResponse("help/")
-    folder = _folder()
+    folder = docs_folder()
     if folder is None:
         raise HTTPException(404, "the documentation is not installed")
     base = "../" * (path.count("/") + 1)
     if not path:
         return HTMLResponse(_index(folder, base))
-    found = _find(folder, path)
+    course = course_folder()
+    of_course = path.startswith(_COURSE) and course is not None
+    found = _find(course, path.removeprefix(_COURSE)) if of_course else _find(folder, path)
     if found is None:
         raise HTTPException(404)
     if not path.endswith(".md"):
         media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
         return Response(found.read_bytes(), media_type=media_type)
     text = found.read_text("utf-8")
+    if of_course:
+        text = _TO_DOCS.sub(r"\1", text)
     return HTMLResponse(_page(_title(text, path), _rendered(text), base))
 
 
-def _find(folder: Traversable, path: str) -> Traversable | None:
+def _find(folder: Traversable | Path | None, path: str) -> Traversable | None:
     """The file at a path below the folder; None if there is none, or if it is elsewhere."""
     parts = path.split("/")
-    if any(part in {"", ".", ".."} for part in parts):
+    if folder is None or any(part in {"", ".", ".."} for part in parts):
         return None
-    found = folder
+    found: Traversable = folder
     for part in parts:
         found = found.joinpath(part)
     return found if found.is_file() else None
@@ -104,7 +102,8 @@ def _index(folder: Traversable, base: str) -> str:
         f"{html.escape(_title(folder.joinpath(name).read_text('utf-8'), name))}</a></li>"
         for name in names
     ]
-    return _page("Help", f"<h1>Help</h1><ul>{''.join(rows)}</ul>", base)
+    course = f'<p><a href="{_COURSE}README.md">A course: kube-scheduler, watched</a></p>'
+    return _page("Help", f"<h1>Help</h1>{course}<ul>{''.join(rows)}</ul>", base)
 
 
 def _title(text: str, path: str) -> str:

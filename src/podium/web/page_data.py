@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
-class PageData(Protocol):
+class PageSource(Protocol):
     """A scheduler as the pages see it; invalid input raises a `podium.errors.PodiumError`."""
 
     def cluster(self, cursor: str = "") -> Data:

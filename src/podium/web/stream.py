@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from podium.web.page_data import PageData
+    from podium.web.page_data import PageSource
 
 #: Seconds between two looks at the revision; changes in between are sent together.
 INTERVAL: Final = 0.2
@@ -18,7 +18,7 @@ INTERVAL: Final = 0.2
 LONGEST_SILENCE: Final = 1.0
 
 
-async def stream(page_data: PageData) -> AsyncIterator[bytes]:
+async def stream(page_data: PageSource) -> AsyncIterator[bytes]:
     """Events named `pulse` with the summary; the first one is sent at once."""
     yield b"retry: 2000\n\n"
     sent: object = None

@@ -1,4 +1,4 @@
-"""Every edge of the cache's state machine: assumed, confirmed, forgotten, expired, and errors."""
+"""Every edge of the cache's state machine: assumed, confirmed, forgotten, and errors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import msgspec
 import pytest
 
 from builders import ZONE, claim, node, pod, volume
-from podium.cluster.cache.cache import ASSUMED_SECONDS, Cache, CacheError
+from podium.cluster.cache.cache import Cache, CacheError
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.state.volume_plan import VolumePlan
+from podium.engine.state.reservation import VolumePlan
 from podium.objects.kinds.pod import Pod
 from view_snapshot import snapshot
 
 P = pod("p", uid="u", labels={"version": "assumed"}, requests={"cpu": 1})
-NOW = 1000.0
 
 
 def on(where: str, labels: str = "confirmed") -> Pod:
@@ -61,12 +60,6 @@ def assumed() -> Cache:
     return made
 
 
-def binding_finished() -> Cache:
-    made = assumed()
-    made.finish_binding("u", NOW)
-    return made
-
-
 def confirmed() -> Cache:
     made = cache()
     made.add_pod(on("n"))
@@ -76,19 +69,16 @@ def confirmed() -> Cache:
 STATES = {
     "unknown": unknown,
     "assumed": assumed,
-    "binding finished": binding_finished,
     "confirmed": confirmed,
 }
 
 Act = Callable[[Cache], object]
 ASSUME: Act = lambda c: c.assume(P, "m")  # noqa: E731  a table of verbs
-FINISH: Act = lambda c: c.finish_binding("u", NOW)  # noqa: E731
 FORGET: Act = lambda c: c.forget(P)  # noqa: E731
 ADD: Act = lambda c: c.add_pod(on("n"))  # noqa: E731
 ADD_ELSEWHERE: Act = lambda c: c.add_pod(on("m"))  # noqa: E731
 UPDATE: Act = lambda c: c.update_pod(on("n"), on("n", "updated"))  # noqa: E731
 REMOVE: Act = lambda c: c.remove_pod(on("n"))  # noqa: E731
-EXPIRE: Act = lambda c: c.expire(NOW + ASSUMED_SECONDS + 1)  # noqa: E731
 
 IN_CACHE = "pod u is in the cache, so can't be assumed"
 NOT_ASSUMED = "pod u wasn't assumed so cannot be forgotten"
@@ -102,36 +92,22 @@ TWICE = "pod u was already in added state"
     [
         # The pod is then: on which node, whether assumed; or what is wrong.
         pytest.param("unknown", ASSUME, ("m", True), id="assuming an unknown pod"),
-        pytest.param("unknown", FINISH, ("", False), id="finishing for an unknown pod is nothing"),
         pytest.param("unknown", FORGET, NOT_ASSUMED, id="forgetting an unknown pod"),
         pytest.param("unknown", ADD, ("n", False), id="a pod that somebody else placed"),
         pytest.param("unknown", UPDATE, NOT_ADDED, id="updating an unknown pod"),
         pytest.param("unknown", REMOVE, NOT_FOUND, id="removing an unknown pod"),
-        pytest.param("unknown", EXPIRE, ("", False), id="nothing to expire"),
         pytest.param("assumed", ASSUME, IN_CACHE, id="assuming twice"),
-        pytest.param("assumed", FINISH, ("n", True), id="finishing the binding"),
         pytest.param("assumed", FORGET, ("", False), id="forgetting"),
         pytest.param("assumed", ADD, ("n", False), id="confirming"),
         pytest.param("assumed", ADD_ELSEWHERE, ("m", False), id="confirmed on another node"),
         pytest.param("assumed", UPDATE, NOT_ADDED, id="updating while assumed"),
         pytest.param("assumed", REMOVE, ("", False), id="deleted while assumed"),
-        pytest.param("assumed", EXPIRE, ("n", True), id="an unfinished binding never expires"),
-        pytest.param("binding finished", ASSUME, IN_CACHE, id="assuming while waiting"),
-        pytest.param("binding finished", FINISH, ("n", True), id="finishing again"),
-        pytest.param("binding finished", FORGET, ("", False), id="forgetting while waiting"),
-        pytest.param("binding finished", ADD, ("n", False), id="confirming in time"),
-        pytest.param("binding finished", ADD_ELSEWHERE, ("m", False), id="in time but elsewhere"),
-        pytest.param("binding finished", UPDATE, NOT_ADDED, id="updating while waiting"),
-        pytest.param("binding finished", REMOVE, ("", False), id="deleted while waiting"),
-        pytest.param("binding finished", EXPIRE, ("", False), id="expiring"),
         pytest.param("confirmed", ASSUME, IN_CACHE, id="assuming a placed pod"),
-        pytest.param("confirmed", FINISH, ("n", False), id="finishing for a placed pod is nothing"),
         pytest.param("confirmed", FORGET, NOT_ASSUMED, id="forgetting a placed pod"),
         pytest.param("confirmed", ADD, TWICE, id="adding twice"),
         pytest.param("confirmed", ADD_ELSEWHERE, TWICE, id="adding twice, elsewhere"),
         pytest.param("confirmed", UPDATE, ("n", False), id="updating"),
         pytest.param("confirmed", REMOVE, ("", False), id="removing"),
-        pytest.param("confirmed", EXPIRE, ("n", False), id="a placed pod never expires"),
     ],
 )
 def test_every_edge(state: str, act: Act, expected: tuple[str, bool] | str) -> None:
@@ -205,89 +181,20 @@ def test_an_update_may_only_mark_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "expires"),
-    [
-        pytest.param(0.0, False, id="at once"),
-        pytest.param(29.999, False, id="before the deadline"),
-        pytest.param(30.0, False, id="on the deadline"),
-        pytest.param(30.001, True, id="after the deadline"),
-        pytest.param(3600.0, True, id="long after"),
-    ],
-)
-def test_thirty_seconds_after_the_binding(passed: float, expires: bool) -> None:
-    believed = binding_finished()
-
-    assert believed.expire(NOW + passed) == (["u"] if expires else [])
-    assert bool(where(believed)) != expires
-
-
-def test_the_clock_starts_with_the_binding_and_not_with_the_assumption() -> None:
-    believed = assumed()
-
-    assert believed.expire(NOW + 10_000) == []
-    believed.finish_binding("u", NOW + 10_000)
-    assert believed.expire(NOW + 10_000 + 30) == []
-    assert believed.expire(NOW + 10_000 + 31) == ["u"]
-
-
-def test_finishing_again_starts_the_clock_again() -> None:
-    believed = binding_finished()
-
-    believed.finish_binding("u", NOW + 20)
-
-    assert believed.expire(NOW + 31) == []
-    assert believed.expire(NOW + 51) == ["u"]
-
-
-def test_the_time_to_live_is_a_parameter() -> None:
-    believed = Cache(ContainerSums(), ttl_seconds=2)
-    believed.put_node(node("n"))
-    believed.assume(P, "n")
-    believed.finish_binding("u", NOW)
-
-    assert believed.expire(NOW + 2) == []
-    assert believed.expire(NOW + 3) == ["u"]
-
-
-def test_only_those_overdue_expire() -> None:
-    believed = cache()
-    for number in range(4):
-        believed.assume(pod(f"p{number}"), "n")
-    believed.finish_binding("default/p0", NOW)
-    believed.finish_binding("default/p1", NOW + 10)
-    believed.finish_binding("default/p2", NOW)
-    believed.add_pod(pod("p2", node="n"))
-
-    assert believed.expire(NOW + 35) == ["default/p0"]
-    assert believed.expire(NOW + 45) == ["default/p1"]
-    assert believed.expire(NOW + 10_000) == []
-
-
-@pytest.mark.parametrize(
     ("act", "again"),
     [
         pytest.param(FORGET, ASSUME, id="forgotten, then assumed elsewhere"),
-        pytest.param(EXPIRE, ASSUME, id="expired, then assumed elsewhere"),
-        pytest.param(EXPIRE, ADD, id="expired, then confirmed late"),
         pytest.param(REMOVE, ADD, id="deleted, then a pod of the same uid"),
     ],
 )
 def test_what_is_gone_can_come_back(act: Act, again: Act) -> None:
-    believed = binding_finished()
+    believed = assumed()
 
     act(believed)
     assert where(believed) == ""
 
     again(believed)
     assert where(believed) != ""
-
-
-def test_a_late_update_after_expiry_is_an_error() -> None:
-    believed = binding_finished()
-    EXPIRE(believed)
-
-    with pytest.raises(CacheError, match="not added to scheduler cache"):
-        UPDATE(believed)
 
 
 def test_a_pod_is_forgotten_only_from_its_own_node() -> None:
@@ -321,7 +228,7 @@ def test_a_pod_may_be_known_before_its_node() -> None:
     assert used(believed, "n") == 1000
 
 
-@pytest.mark.parametrize("state", ["assumed", "binding finished", "confirmed"])
+@pytest.mark.parametrize("state", ["assumed", "confirmed"])
 def test_a_node_may_leave_before_its_pods(state: str) -> None:
     believed = STATES[state]()
 
@@ -343,7 +250,6 @@ def test_a_node_may_leave_before_its_pods(state: str) -> None:
     ("state", "act"),
     [
         pytest.param("assumed", FORGET, id="forgotten"),
-        pytest.param("binding finished", EXPIRE, id="expired"),
         pytest.param("confirmed", REMOVE, id="removed"),
         pytest.param("assumed", ADD_ELSEWHERE, id="moved"),
     ],
@@ -420,7 +326,6 @@ def promising() -> Cache:
     made.columns.catalog.claims.put(claim("logs", storage_class="wait"))
     made.columns.catalog.volumes.put(volume("pv", storage_class="wait"))
     made.assume(P, "n", RESERVED)
-    made.finish_binding("u", NOW)
     return made
 
 
@@ -438,7 +343,6 @@ KEPT = ({"pv": "data"}, {"default/logs": "n"})
     [
         pytest.param(lambda _: None, KEPT, id="promised with the assumption"),
         pytest.param(FORGET, ({}, {}), id="taken back when the pod is forgotten"),
-        pytest.param(EXPIRE, ({}, {}), id="taken back when it expires"),
         pytest.param(ADD, KEPT, id="kept when it is confirmed"),
     ],
 )
@@ -448,15 +352,6 @@ def test_promises_of_volumes(act: Act, expected: object) -> None:
     act(believed)
 
     assert promises(believed) == expected
-
-
-def test_promises_kept_by_a_confirmed_pod_do_not_expire() -> None:
-    believed = promising()
-
-    ADD(believed)
-    EXPIRE(believed)
-
-    assert promises(believed) == KEPT
 
 
 def test_a_plan_for_an_unknown_claim_promises_no_volume() -> None:

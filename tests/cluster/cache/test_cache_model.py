@@ -15,12 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from builders import claim, node, pod
 from podium.cluster.cache.cache import Cache, CacheError
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.state.volume_plan import VolumePlan
+from podium.engine.state.reservation import VolumePlan
 from podium.objects.kinds.pod import Pod
 
 UIDS = ("p0", "p1", "p2", "p3")
 NODES = ("n0", "n1", "n2")
-TTL = 30
 PODS = st.sampled_from(UIDS)
 PLACES = st.sampled_from(NODES)
 
@@ -39,7 +38,6 @@ class Belief:
     pod: Pod
     node: str
     assumed: bool
-    deadline: float | None = None
     #: Whether a volume was promised along with this assumption.
     promised: bool = False
 
@@ -49,8 +47,7 @@ class CacheHistory(RuleBasedStateMachine):
 
     @initialize(known=st.sets(PLACES))
     def start(self, known: set[str]) -> None:
-        self.cache = Cache(ContainerSums(), ttl_seconds=TTL)
-        self.now = 0.0
+        self.cache = Cache(ContainerSums())
         self.version = 0
         self.nodes: list[str] = []
         self.pods: dict[str, Belief] = {}
@@ -113,13 +110,6 @@ class CacheHistory(RuleBasedStateMachine):
             self._put(uid, Belief(new, where, assumed=True, promised=volumes))
             self.promises[f"pv-{uid}"] += volumes
 
-    @rule(uid=PODS)
-    def finish_binding(self, uid: str) -> None:
-        self.cache.finish_binding(uid, self.now)
-        known = self.pods.get(uid)
-        if known is not None and known.assumed:
-            known.deadline = self.now + TTL
-
     @rule(uid=PODS, where=st.sampled_from(["", *NODES]))
     def forget(self, uid: str, where: str) -> None:
         known = self.pods.get(uid)
@@ -141,7 +131,7 @@ class CacheHistory(RuleBasedStateMachine):
         if not self._does(lambda: self.cache.add_pod(new), error):
             return
         if known is not None and known.node == where:
-            known.assumed, known.deadline = False, None
+            known.assumed = False
             return
         if known is not None:
             self._drop(uid)
@@ -170,22 +160,6 @@ class CacheHistory(RuleBasedStateMachine):
         old = made(uid, known.node if known else "")
         if self._does(lambda: self.cache.remove_pod(old), "" if known else error):
             self._drop(uid)
-
-    @rule(seconds=st.sampled_from([1, 29, 30, 31]))
-    def expire(self, seconds: int) -> None:
-        self.now += seconds
-        late = [
-            uid
-            for uid, known in self.pods.items()
-            if known.deadline is not None and known.deadline < self.now
-        ]
-        assert sorted(self.cache.expire(self.now)) == sorted(late)
-        for uid in self.cache_order(late):
-            self._disbelieve(uid)
-
-    def cache_order(self, late: list[str]) -> list[str]:
-        """Overdue pods leave in the order in which they were assumed."""
-        return sorted(late, key=list(self.pods).index)
 
     # What must hold after every event
     @invariant()

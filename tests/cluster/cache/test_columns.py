@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import container, node, nodes, pod, term, view
 from podium.cluster.cache.columns import Columns
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.state.journal import RowLog
+from podium.engine.state.journal import ChangeLog
 from podium.objects.kinds.pod import Pod
 
 X = {"app": "x"}
@@ -191,7 +191,7 @@ def test_the_journal_is_bounded_and_counts_what_it_dropped() -> None:
 def test_entries_added_together_leave_a_log_as_if_they_came_one_by_one(
     limit: int, parts: list[list[int]]
 ) -> None:
-    together, one_by_one = RowLog(limit), RowLog(limit)
+    together, one_by_one = (ChangeLog[int](limit) for _ in range(2))
     for part in parts:
         together.extend(part)
         for entry in part:

@@ -22,7 +22,7 @@ from podium.cluster.cache.node_tree import zone_key
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.state.owner_selectors import selectors_of, services_of
+from podium.engine.state.catalog import selectors_of, services_of
 from podium.engine.state.selector_index import anchor
 from podium.engine.state.tallies import SPARSE, LabelSet, SparseLimits
 from podium.objects.kinds.node import Node

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from podium.cluster.queue.backoff import Backoff
-from podium.cluster.queue.queue import V1_36, QueueOptions, SchedulingQueue
+from podium.cluster.queue.queue import OF_CONFIGURATIONS, QueueOptions, SchedulingQueue
 from podium.cluster.queue.queued_pod import Pool, Turn, is_unschedulable, written_time
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRules, Updated
@@ -76,7 +76,7 @@ def queue(
 
 def modern(clock: Clock | None = None) -> tuple[SchedulingQueue, Clock]:
     clock = clock or Clock()
-    return SchedulingQueue(clock, HintRules(lambda _: {}), V1_36), clock
+    return SchedulingQueue(clock, HintRules(lambda _: {}), OF_CONFIGURATIONS), clock
 
 
 def popped(waiting: SchedulingQueue) -> Turn:

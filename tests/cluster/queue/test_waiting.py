@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from builders import pod
-from podium.cluster.queue.queue import V1_13, V1_36, SchedulingQueue
+from podium.cluster.queue.queue import OF_CONFIGURATIONS, OF_POLICIES, SchedulingQueue
 from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, MoveRules
-from podium.daemon.waiting import waiting_data
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import SchedulingGate
+from podium.serving.page_data.waiting import waiting_data
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 
 
 def queue(clock: Clock) -> SchedulingQueue:
-    return SchedulingQueue(clock, HintRules(lambda _: {}), V1_36)
+    return SchedulingQueue(clock, HintRules(lambda _: {}), OF_CONFIGURATIONS)
 
 
 def test_a_rejected_pod_waits_for_the_events_of_its_plugins() -> None:
@@ -95,7 +95,7 @@ def test_a_gated_pod_waits_for_the_end_of_its_gates() -> None:
 
 
 def test_in_v1_13_most_changes_wake_every_pod() -> None:
-    pods = SchedulingQueue(Clock(), MoveRules(), V1_13)
+    pods = SchedulingQueue(Clock(), MoveRules(), OF_POLICIES)
     pods.add(pod("p"))
     found = pods.waiting("default/p")
     assert found is not None

@@ -18,7 +18,8 @@ from podium.cluster.wakeups.wakeups import (
     WaitedTooLong,
     Wake,
 )
-from podium.engine.rules.node_affinity.v1_36 import NodeAffinity
+from podium.engine.rules.node_affinity.plugin import NodeAffinity
+from podium.generations.v1_36 import V1_36
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeAffinity as AddedAffinity
@@ -44,7 +45,7 @@ def requests(asking: Pod) -> Mapping[str, int]:
     return {name: int(amount) for name, amount in (wants or {}).items()}
 
 
-RULES = HintRules(requests)
+RULES = HintRules(requests, generation=V1_36)
 
 
 def pod(

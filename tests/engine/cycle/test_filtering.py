@@ -11,7 +11,7 @@ from builders import (
     simulation,
     view,
 )
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.rules.resources.predicates import GeneralPredicates
 
 DISK = ("node(s) had no available disk",)
 

@@ -394,6 +394,7 @@ class Says:
 U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 
 
+@pytest.mark.unverified
 @pytest.mark.parametrize(
     ("codes", "asked", "code", "message"),
     [

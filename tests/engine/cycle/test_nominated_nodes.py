@@ -17,8 +17,8 @@ from builders import (
     view,
 )
 from podium.cluster.cache.columns import Columns
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.engine.rules.resources.predicates import GeneralPredicates
+from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from builders import decided, node, nodes, pod, profile, simulation, view
-from podium.engine.cycle.sampling import wanted_nodes
+from podium.engine.cycle.searching import wanted_nodes
 from podium.engine.cycle.ties import RoundRobin
 from podium.engine.framework.rule import BitFilter, Scope
-from podium.engine.rules.nodes.v1_13 import EqualPriority
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.rules.nodes.predicates import EqualPriority
+from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.state.verdicts import Reason
 
 CPU = {"cpu": "1"}

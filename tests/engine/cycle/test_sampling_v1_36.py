@@ -9,7 +9,7 @@ import pytest
 from builders import expression, node, node_term, nodes, pod
 from builders_v1_36 import ZONE, configured, current, default_profile
 from podium.cluster.simulation import Simulation
-from podium.engine.cycle.sampling import wanted_nodes
+from podium.engine.cycle.searching import wanted_nodes
 from podium.engine.framework.decision import Decision
 from podium.objects.kinds.node import Node
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from builders import decided, expression, node, node_term, nodes, pod, profile, view
+from podium.cluster.decider import ignore_step
 from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.cycle import decide
-from podium.engine.cycle.ties import First, RoundRobin, Seeded, ties
+from podium.engine.cycle.cycle import cycle, run
+from podium.engine.cycle.ties import First, HeapRoot, RoundRobin, Seeded, ties
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.extenders import Extender
-from podium.engine.rules.node_affinity.v1_13 import NodeAffinityPriority
-from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
+from podium.engine.rules.node_affinity.predicates import NodeAffinityPriority
+from podium.engine.rules.nodes.predicates import EqualPriority, NodeLabelPriority
+
+
+def unused() -> Sequence[int]:
+    """Places that no rule but that of kube-scheduler asks for."""
+    raise AssertionError
+
 
 LIKED = NodeLabelPriority("liked", presence=True, name="liked")
 
@@ -59,7 +68,7 @@ def test_a_failed_attempt_does_not_move_the_cursor() -> None:
 def test_the_counter_wraps_at_64_bits() -> None:
     cursor = RoundRobin((1 << 64) - 1)
 
-    assert cursor.choose(2) == 1
+    assert cursor.choose(2, unused) == 1
     assert cursor.cursor == 0
 
 
@@ -117,7 +126,13 @@ def test_a_preference_of_weight_zero_is_not_even_compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "kind"), [("round-robin", RoundRobin), ("first", First), ("random:7", Seeded)]
+    ("rule", "kind"),
+    [
+        ("round-robin", RoundRobin),
+        ("first", First),
+        ("random:7", Seeded),
+        ("kube-scheduler", HeapRoot),
+    ],
 )
 def test_ties_by_name(rule: str, kind: type) -> None:
     assert isinstance(ties(rule), kind)
@@ -126,23 +141,36 @@ def test_ties_by_name(rule: str, kind: type) -> None:
 def test_random_ties_are_the_same_for_the_same_seed() -> None:
     one, other = ties("random:42"), ties("random:42")
 
-    assert [one.choose(5) for _ in range(20)] == [other.choose(5) for _ in range(20)]
+    drawn = [one.choose(5, unused) for _ in range(20)]
+    assert drawn == [other.choose(5, unused) for _ in range(20)]
+
+
+@pytest.mark.parametrize("rule", ["round-robin", "first", "kube-scheduler", "random:7"])
+def test_a_skipped_choice_leaves_the_rule_as_a_choice_does(rule: str) -> None:
+    one, other = ties(rule), ties(rule)
+    one.choose(5, lambda: range(5))
+
+    other.skip(5)
+
+    assert one.position() == other.position()
 
 
 def test_an_unknown_tie_rule_is_refused() -> None:
-    with pytest.raises(ValueError, match="known: round-robin, first, random:SEED"):
+    with pytest.raises(ValueError, match="known: kube-scheduler, first, round-robin, random:SEED"):
         ties("coin")
 
 
 def test_the_first_rule_takes_the_first() -> None:
-    assert [First().choose(3) for _ in range(3)] == [0, 0, 0]
+    assert [First().choose(3, unused) for _ in range(3)] == [0, 0, 0]
 
 
 def test_nothing_is_recorded_unless_asked() -> None:
     columns = view(*nodes(2))
-    attempt = Attempt(columns.pods.incoming(pod()), profile(), columns.nodes.order, RoundRobin())
+    attempt = Attempt(
+        columns.pods.incoming(pod()), profile(), columns.nodes.order, RoundRobin(), ignore_step
+    )
 
-    decision = decide(columns, attempt)
+    decision = run(cycle(columns, attempt))
 
     assert decision.node == "n000"
     assert (decision.examined, decision.feasible, decision.best) == ((), (), ())

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import podium
 from builders import node, pod
 from builders_v1_36 import default_profile, view
 from podium.cluster.cache.columns import Columns
-from podium.engine.fast.answer_matrix import answer_columns
-from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
-from podium.engine.fast.compiled_rows import (
-    PLAIN_LOOPS,
-    RowKernels,
-    compiled_loops,
-    row_kernel,
-)
-from podium.engine.fast.score_index import UNFIT
+from podium.engine.fast.answer_columns import CODE, FITTING, SHIFT
+from podium.engine.fast.row_answers import block_rules
 from podium.engine.framework.profile import Weighted
 from podium.engine.framework.rule import Positioned
 from podium.engine.pipelines.filtering import LAST, run_filters
 from podium.engine.pipelines.scoring import run_row_scores
 from podium.engine.rows.resource_block import LARGEST
 from podium.engine.rows.rows import ManyRows, as_array
-from podium.engine.rules.resources.v1_36 import (
-    NodeResourcesBalancedAllocation,
-    NodeResourcesFit,
-    NodeResourcesFitScore,
-)
+from podium.engine.rules.resources.balanced_allocation import NodeResourcesBalancedAllocation
+from podium.engine.rules.resources.fit import NodeResourcesFit, NodeResourcesFitScore
+from podium.releases import RELEASES
 
 NUMBERS = st.one_of(
     st.integers(0, 12),
@@ -57,16 +50,22 @@ def view_of(rows: list[list[int]]) -> Columns:
 
 
 @settings(max_examples=400)
-@given(rows=ROWS, requests=REQUESTS, weights=WEIGHTS, outer=st.integers(1, 3))
+@given(
+    rows=ROWS, requests=REQUESTS, weights=WEIGHTS, outer=st.integers(1, 3), of_change=st.booleans()
+)
 def test_a_block_answers_as_rows(
-    rows: list[list[int]], requests: dict[str, int], weights: tuple[int, int], outer: int
+    rows: list[list[int]],
+    requests: dict[str, int],
+    weights: tuple[int, int],
+    outer: int,
+    of_change: bool,
 ) -> None:
     columns = view_of(rows)
     wanted = columns.pods.incoming(pod("p", requests=requests))
     fit = Positioned(3, NodeResourcesFit())
     weighted = [
         Weighted(NodeResourcesFitScore(resources=(("cpu", weights[0]), ("memory", weights[1]))), 1),
-        Weighted(NodeResourcesBalancedAllocation(), outer),
+        Weighted(NodeResourcesBalancedAllocation(of_change=of_change), outer),
     ]
     found = block_rules(wanted, columns, [fit], weighted, PROFILE.highest_score)
     order = columns.nodes.order
@@ -81,12 +80,6 @@ def test_a_block_answers_as_rows(
         return
     answers = found.answers(columns, order)
     if answers is None:
-        for loops in (PLAIN_LOOPS, compiled_loops()):
-            assert loops is not None
-            kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=True)
-            assert kernel is not None
-            kept = answer_columns(columns.nodes.capacity)
-            assert kernel.changed(columns, order, kept.lines) is None
         numbers = np.array(rows, np.int64).T
         assert not ((numbers >= 0) & (numbers <= LARGEST)).all() or not numbers[6:8].all()
         return
@@ -104,69 +97,21 @@ def test_a_block_answers_as_rows(
     sums = np.broadcast_to(sums, len(order))
     for place, row in enumerate(order.tolist()):
         assert found.answer_on(columns, row) == (verdicts[place], sums[place])
-    for loops in (PLAIN_LOOPS, compiled_loops()):
-        assert loops is not None
-        kernel = row_kernel(found, RowKernels(0), loops, nodes_differ=outer == 1)
-        assert kernel is not None
-        kept = answer_columns(columns.nodes.capacity)
-        kept.scores[:] = UNFIT if outer == 2 else 0  # of rows that fit, other columns are not read
-        changed = kernel.changed(columns, order, kept.lines)
-        assert changed == dict.fromkeys(order[verdicts != FITTING].tolist(), FITTING)
-        assert kept.verdicts[order].tolist() == verdicts.tolist()
-        fitting = np.where(verdicts == FITTING, sums, UNFIT)
-        assert kept.scores[order].tolist() == fitting.tolist()
 
 
-@settings(max_examples=200)
-@given(
-    rows=st.lists(st.lists(ORDINARY, min_size=10, max_size=10), min_size=1, max_size=6),
-    amounts=st.lists(
-        st.tuples(st.integers(1, LARGEST), st.integers(1, LARGEST)), min_size=1, max_size=4
-    ),
-    weights=WEIGHTS,
-)
-def test_rules_of_many_classes_answer_as_each_alone(
-    rows: list[list[int]], amounts: list[tuple[int, int]], weights: tuple[int, int]
-) -> None:
-    columns = view_of(rows)
-    fit = [Positioned(3, NodeResourcesFit())]
-    resources = (("cpu", weights[0]), ("memory", weights[1]))
-    weighted = [
-        Weighted(NodeResourcesFitScore(resources=resources), 2),
-        Weighted(NodeResourcesBalancedAllocation(), 1),
-    ]
-    alone = []
-    for cpu, memory in amounts:
-        requests: dict[str, str | int | float] = {"cpu": f"{cpu}m", "memory": memory}
-        wanted = columns.pods.incoming(pod("p", requests=requests))
-        made = block_rules(wanted, columns, fit, weighted, PROFILE.highest_score)
-        assert made is not None
-        alone.append(made)
-    assert len({each.alike for each in alone}) == 1
-    order = columns.nodes.order
-    together = alone[0].stacked(columns, alone).answers(columns, order)
-    assert together is not None
-    shape = (len(alone), len(order))
-    verdicts, sums = (FITTING if part is None else part for part in together)
-    for i, each in enumerate(alone):
-        answers = each.answers(columns, order)
-        assert answers is not None
-        expected = FITTING if answers[0] is None else answers[0]
-        assert (np.broadcast_to(verdicts, shape)[i] == expected).all()
-        assert (np.broadcast_to(sums, shape)[i] == answers[1]).all()
-
-
-def test_the_rules_of_the_default_profile_read_blocks() -> None:
+@pytest.mark.parametrize("release", [each.name for each in RELEASES if not each.providers])
+def test_the_rules_of_the_default_profile_read_blocks(release: str) -> None:
     """Or every decision after many changes would cost several times more."""
+    profile = podium.default_profile(release)
     columns = view(node("n", cpu="4", memory="8Gi"))
     wanted = columns.pods.incoming(pod("p", requests={"cpu": "1", "memory": "1Gi"}))
     fit = [
         Positioned(i, rule)
-        for i, rule in enumerate(PROFILE.predicates)
+        for i, rule in enumerate(profile.predicates)
         if rule.name == "NodeResourcesFit"
     ]
-    scores = [each for each in PROFILE.priorities if each.name.startswith("NodeResources")]
-    found = block_rules(wanted, columns, fit, scores, PROFILE.highest_score)
+    scores = [each for each in profile.priorities if each.name.startswith("NodeResources")]
+    found = block_rules(wanted, columns, fit, scores, profile.highest_score)
     assert len(fit) == 1
     assert len(scores) == 2
     assert found is not None

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,8 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from user_rules import MILD, always_out_of_range, extended, grows_out_of_range
+
+pytestmark = pytest.mark.slow
 
 HOST = "kubernetes.io/hostname"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -293,7 +296,6 @@ class History:
             self.patience,
             min_reduction=1,
             journal_limit=self.journal,
-            one_by_one_if_new=self.patience,
             # With a patience of 2 the best rows are found in columns all the time.
             steady_rounds=99 if self.patience == 2 else self.patience % 2,
             few_changes=1 if self.one_by_one == 1 else self.patience,

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import podium
 from builders import (
     BROKEN,
     budget,
@@ -62,6 +63,8 @@ from podium.engine.framework.tuning import Tuning
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from user_rules import MILD, always_out_of_range, extended, grows_out_of_range
+
+pytestmark = pytest.mark.slow
 
 NODES = tuple(f"n{number}" for number in range(7))
 
@@ -136,10 +139,14 @@ MOST_ALLOCATED = {
 }
 PROFILES: dict[str, Profile] = {
     "default": default_profile(),
+    "v1.35": podium.default_profile("v1.35"),
+    "v1.37": podium.default_profile("v1.37"),
     "strict": configured(STRICT)[0],
     "ratio": configured(RATIO)[0],
     "unprepared": configured(UNPREPARED)[0],
     "round robin": default_profile(ties="round-robin"),
+    "heap": default_profile(ties="kube-scheduler"),
+    "heap of a sample": default_profile(ties="kube-scheduler", percentage_of_nodes_to_score=60),
     "user rules": extended(default_profile(), *MILD),
     "user rules out of range": extended(default_profile(), grows_out_of_range),
     "always out of range": extended(default_profile(), always_out_of_range),
@@ -492,12 +499,9 @@ class History:
             min_reduction=1,
             min_batch_rows=2,
             journal_limit=self.journal,
-            one_by_one_if_new=self.patience,
             # With a patience of 2 the best rows are found in columns all the time.
             steady_rounds=99 if self.patience == 2 else self.patience % 2,
             few_changes=1 if self.one_by_one == 1 else self.patience,
-            # With few rows one by one they are evaluated by compiled code, for most patience.
-            batches_to_compile=1 if self.one_by_one == 1 and self.patience != 2 else 1 << 30,
         )
         return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import node, view
-from podium.engine.fast.compiled_rows import PLAIN_LOOPS, compiled_loops
-from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import (
-    GroupLayouts,
-    GroupTable,
-    ScoreTable,
-    SearchedScores,
-    SearchedTable,
-    TalliedTable,
-)
-from podium.engine.rows.row_groups import Grouping, RowGroups
+from podium.engine.fast.answer_columns import score_table
+from podium.engine.fast.score_index import UNFIT, ScoreIndex
+from podium.engine.rows.row_groups import Grouping, GroupLayouts, RowGroups
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.tallies import Tally
 
@@ -37,36 +27,12 @@ def scan(totals: list[int | None], scores: list[int]) -> list[int]:
     return [place for place, each in enumerate(sums) if each is not None and each == highest]
 
 
-def tables_of(
-    layouts: GroupLayouts,
-    order: np.ndarray,
-    grouping: Grouping,
-    kept: np.ndarray,
-    index: ScoreIndex,
-) -> Iterator[GroupTable | TalliedTable | SearchedTable]:
-    """The tables for these groups: by NumPy, and by loops as Python and as machine code."""
-    keys, tallies = grouping
-    layout, one_group = layouts.by(order, keys, len(order)), layouts.by(order, (), 1)
-    assert layout is not None
-    assert one_group is not None
-    if tallies:
-        yield TalliedTable(layout, tallies, kept, index.count)
-    else:
-        yield GroupTable(layout, kept, index.count)
-    for loops in (PLAIN_LOOPS, compiled_loops()):
-        assert loops is not None
-        searched = SearchedScores(one_group, kept, index.count, loops)
-        assert searched.count == index.count
-        assert list(searched.best()) == index.best()
-        yield SearchedTable(layout, tallies, kept, index.count, loops)
-
-
 @given(
     nodes=NODES,
     changes=CHANGES,
     by_zone=st.lists(st.integers(0, 3), min_size=9, max_size=9),
     by_pods=st.lists(st.integers(0, 3), min_size=4, max_size=4),
-    by=st.sampled_from([(KEYS, False), (KEYS, True), ((), True)]),
+    by=st.sampled_from([(KEYS, False), (KEYS, True), ((), True), ((), False)]),
 )
 def test_indexes_equal_a_scan(
     nodes: list[tuple[str, str, int | None]],
@@ -88,8 +54,7 @@ def test_indexes_equal_a_scan(
         kept[row] = UNFIT if total is None else total
     tally = Tally(columns.nodes.capacity, columns.nodes.label_column)
     grouping = Grouping(keys, (tally,) if tallied else ())
-    index = ScoreIndex(order, kept)
-    groups = GroupIndex(ManyRows(columns, order), grouping, kept)
+    groups = ScoreIndex(ManyRows(columns, order), grouping, kept)
     layouts = GroupLayouts(columns)
 
     def score(row: int, pods: int) -> int:
@@ -107,36 +72,43 @@ def test_indexes_equal_a_scan(
             totals[position] = total
             if pods != tally.on(row):
                 tally.add(row, pods - tally.on(row))
-            index.put(row, total)
             groups.put(row, total)
             kept[row] = UNFIT if total is None else total
-        assert index.best() == scan(totals, [0] * len(totals))
-        assert index.count == groups.count == sum(each is not None for each in totals)
+        assert groups.count == sum(each is not None for each in totals)
         feasible = groups.feasible_groups()
         best = groups.best(feasible, scores_of(feasible))
         assert list(best) == scan(totals, [score(row, tally.on(row)) for row in order.tolist()])
-        if not index.count:
+        if not groups.count:
             continue
-        assert ScoreTable(kept[order], index.count).best().tolist() == index.best()
-        for table in tables_of(layouts, order, grouping, kept, index):
-            found = table.feasible_groups()
-            assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
-                zip(scores_of(feasible), groups.counts(feasible), strict=True)
+        layout = layouts.by(order, keys, len(order))
+        assert layout is not None
+        table = score_table(layout, grouping.tallies, kept, groups.count)
+        found = table.feasible_groups()
+        assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
+            zip(scores_of(feasible), groups.counts(feasible), strict=True)
+        )
+        assert list(table.best(found, scores_of(found))) == list(best)
+        fits = tuple(each > 1 for each in scores_of(found))
+        if any(fits):
+            some = table.narrowed(fits)
+            same = groups.narrowed(tuple(each > 1 for each in scores_of(feasible)))
+            assert list(table.best(some, scores_of(some))) == list(
+                groups.best(same, scores_of(same))
             )
-            assert list(table.best(found, scores_of(found))) == list(best)
-            fits = tuple(each > 1 for each in scores_of(found))
-            if any(fits):
-                some = table.narrowed(fits)
-                same = groups.narrowed(tuple(each > 1 for each in scores_of(feasible)))
-                assert list(table.best(some, scores_of(some))) == list(
-                    groups.best(same, scores_of(same))
-                )
+
+
+def test_a_layout_is_kept_for_as_many_groups_as_were_wanted() -> None:
+    """Or a small cluster would find no layout because another caller wanted fewer groups."""
+    columns = view(*(node(f"n{i}", labels={"zone": f"z{i}"}) for i in range(3)))
+    layouts = GroupLayouts(columns)
+    assert layouts.by(columns.nodes.order, ("zone",), 1) is None
+    assert layouts.by(columns.nodes.order, ("zone",), 3) is not None
 
 
 def test_rows_whose_labels_changed_are_not_in_their_group_any_more() -> None:
     columns = view(node("n0", labels={"zone": "a"}), node("n1", labels={"zone": "b"}))
     order = columns.nodes.order
-    groups = GroupIndex(ManyRows(columns, order), Grouping(("zone",)), np.zeros(64, np.int64))
+    groups = ScoreIndex(ManyRows(columns, order), Grouping(("zone",)), np.zeros(64, np.int64))
     columns.put_node(node("n0", labels={"zone": "a", "disk": "ssd"}))
     assert groups.holds({0})
     columns.put_node(node("n0", labels={"zone": "b"}))

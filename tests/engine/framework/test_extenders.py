@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from builders import container, decided, node, nodes, pod, profile, view
+from podium.cluster.decider import ignore_step
 from podium.engine.cycle.attempt import Attempt
-from podium.engine.cycle.cycle import decide
+from podium.engine.cycle.cycle import cycle
+from podium.engine.cycle.cycle import run as run_through
 from podium.engine.cycle.ties import RoundRobin
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import (
@@ -25,8 +27,8 @@ from podium.engine.framework.extenders import (
     Together,
     interested,
 )
-from podium.engine.rules.nodes.v1_13 import EqualPriority, NodeLabelPriority
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.rules.nodes.predicates import EqualPriority, NodeLabelPriority
+from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"
@@ -348,7 +350,9 @@ def test_nodes_beyond_the_sample_are_candidates_when_extenders_drop_it() -> None
 def test_without_anybody_to_answer_a_question_is_a_bug() -> None:
     columns = view(node("a"))
     rules = profile(extenders=[filters("one")])
-    attempt = Attempt(columns.pods.incoming(pod()), rules, columns.nodes.order, RoundRobin())
+    attempt = Attempt(
+        columns.pods.incoming(pod()), rules, columns.nodes.order, RoundRobin(), ignore_step
+    )
 
     with pytest.raises(RuntimeError, match="needs an answer"):
-        decide(columns, attempt)
+        run_through(cycle(columns, attempt))

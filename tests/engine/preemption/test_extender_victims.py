@@ -9,17 +9,19 @@ import pytest
 
 from builders import budget, decided, node, pod, profile, selector, view
 from podium.engine.framework.decision import Preemption
-from podium.engine.framework.extenders import AskVictims, Extender, Failure, Kept
-from podium.engine.rules.resources.v1_13 import GeneralPredicates
+from podium.engine.framework.extenders import AcceptedVictims, AskVictims, Extender, Failure
+from podium.engine.rules.resources.predicates import GeneralPredicates
+from podium.generations.v1_13 import V1_13
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 
 GPU = "example.com/gpu"
-Reply = Kept | Failure
+Reply = AcceptedVictims | Failure
 
 
 def preempts(name: str, **options: Any) -> Extender:
-    return Extender(f"http://{name}", preempt_verb="preempt", **options)
+    protocol = V1_13.extenders
+    return Extender(f"http://{name}", preempt_verb="preempt", protocol=protocol, **options)
 
 
 def low(name: str, where: str, priority: int = 1, **more: Any) -> Pod:
@@ -53,9 +55,9 @@ class World:
         return reply(question) if callable(reply) else reply
 
 
-def kept(**victims: tuple[str, ...]) -> Kept:
+def kept(**victims: tuple[str, ...]) -> AcceptedVictims:
     """A reply that names victims per node."""
-    return Kept({name: (uids, 0) for name, uids in victims.items()})
+    return AcceptedVictims({name: (uids, 0) for name, uids in victims.items()})
 
 
 def preempted(
@@ -110,7 +112,9 @@ def test_violations_are_forgotten_once_an_extender_was_asked() -> None:
 
     alone = preempted(World(), ground=ground)
     asked = preempted(
-        World(one=Kept({"a": (("a2",), 1), "b": (("b2",), 0)})), preempts("one"), ground=ground
+        World(one=AcceptedVictims({"a": (("a2",), 1), "b": (("b2",), 0)})),
+        preempts("one"),
+        ground=ground,
     )
 
     assert (alone.candidates["a"].violations, alone.node) == (1, "b")

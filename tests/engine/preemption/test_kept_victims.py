@@ -16,10 +16,10 @@ from podium.cluster.cache.columns import Columns
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
 from podium.engine.pipelines.filtering import positioned
-from podium.engine.preemption import v1_13, v1_36
+from podium.engine.preemption import plugin, pod_priority
 from podium.engine.preemption.criteria import Criterion, TabledCandidates, choose
 from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
-from podium.engine.preemption.v1_36 import reasons_of
+from podium.engine.preemption.plugin import reasons_of
 from podium.engine.preemption.victim_policy import VictimPolicy
 from podium.engine.preemption.victim_search import find_candidates
 from podium.objects.kinds.pod import Pod
@@ -32,7 +32,10 @@ WANTED = (
     pod("large", requests={"cpu": "3"}, priority=5),
     pod("port", requests={"cpu": "1"}, priority=5, ports=[80]),
 )
-POLICIES = ((CLASSIC, v1_13.POLICY, v1_13.CRITERIA), (DEFAULT, v1_36.POLICY, v1_36.CRITERIA))
+POLICIES = (
+    (CLASSIC, pod_priority.POLICY, pod_priority.CRITERIA),
+    (DEFAULT, plugin.POLICY, plugin.CRITERIA),
+)
 #: A pod that comes (node, cpu, priority, label, host port), one that goes, a budget, or a label.
 STEPS = st.one_of(
     st.tuples(
@@ -157,12 +160,12 @@ def test_a_search_tries_only_rows_that_changed() -> None:
     simulation = current(*nodes(SIZE, cpu="4"), *placed)
     columns = simulation.cache.columns
     failed = search(columns, WANTED[0], DEFAULT, may_keep=True)
-    kept = kept_for(failed, v1_36.POLICY)
+    kept = kept_for(failed, plugin.POLICY)
     assert kept is not None
     assert len(kept.unknown(columns.nodes.order)) == SIZE
-    find_candidates(failed, v1_36.POLICY)
+    find_candidates(failed, plugin.POLICY)
     simulation.cache.remove(placed[2].uid)
-    again = kept_for(failed, v1_36.POLICY)
+    again = kept_for(failed, plugin.POLICY)
     assert again is kept
     assert columns.nodes.names_of(kept.unknown(columns.nodes.order)) == ("n002",)
 
@@ -171,4 +174,4 @@ def test_nothing_is_kept_where_pods_on_other_nodes_count() -> None:
     simulation = current(*nodes(SIZE, cpu="4"))
     simulation.nominate(WANTED[1], "n001")
     failed = search(simulation.cache.columns, WANTED[0], DEFAULT, may_keep=True)
-    assert kept_for(failed, v1_36.POLICY) is None
+    assert kept_for(failed, plugin.POLICY) is None

@@ -47,10 +47,10 @@ from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import Activity
 from podium.engine.framework.tuning import Tuning
 from podium.engine.pipelines.filtering import positioned
-from podium.engine.preemption import v1_13, v1_36, victim_order
+from podium.engine.preemption import plugin, pod_priority, victim_order
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
-from podium.engine.preemption.v1_36 import DefaultPreemption
+from podium.engine.preemption.plugin import DefaultPreemption
 from podium.engine.preemption.victim_search import find_candidates
 from podium.engine.rows.pod_arrays import PodArrays
 from podium.objects.kinds.meta import Object
@@ -246,11 +246,11 @@ def test_candidates_of_v1_13(min_batch_rows: int, case: Case) -> None:
     failed = failed_search(columns, wanted, CLASSIC, min_batch_rows)
     plain = plain_v1_13(failed)
 
-    found = find_candidates(failed, v1_13.POLICY)
+    found = find_candidates(failed, pod_priority.POLICY)
 
     assert dict(found) == plain
     assert list(found) == list(plain)
-    assert choose(found, v1_13.CRITERIA) == choose(plain, v1_13.CRITERIA)
+    assert choose(found, pod_priority.CRITERIA) == choose(plain, pod_priority.CRITERIA)
 
 
 @pytest.mark.parametrize("min_batch_rows", [BATCHES, NO_BATCHES], ids=["batches", "row by row"])
@@ -272,11 +272,11 @@ def test_candidates_of_v1_36(
 
     assert dict(found) == plain.candidates
     assert list(found) == list(plain.candidates)
-    assert choose(found, v1_36.CRITERIA) == choose(plain.candidates, v1_36.CRITERIA)
+    assert choose(found, plugin.CRITERIA) == choose(plain.candidates, plugin.CRITERIA)
     if not found:
         # With candidates nothing is reported about the other nodes.
-        assert v1_36.reasons_of(found, columns.verdicts) == plain.reasons
-        assert list(v1_36.errors_of(found, columns)) == plain.errors
+        assert plugin.reasons_of(found, columns.verdicts) == plain.reasons
+        assert list(plugin.errors_of(found, columns)) == plain.errors
 
 
 @given(

@@ -13,31 +13,31 @@ import pytest
 import builders as b
 import builders_v1_36 as c
 import podium.engine.rules
-from podium.engine.cycle.causes import find_causes
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules.devices import v1_36 as devices_v1_36
-from podium.engine.rules.node_affinity import v1_36 as node_affinity_v1_36
-from podium.engine.rules.nodes import v1_13 as nodes_v1_13
-from podium.engine.rules.nodes import v1_36 as nodes_v1_36
-from podium.engine.rules.pod_affinity import v1_13 as pod_affinity_v1_13
-from podium.engine.rules.pod_affinity import v1_36 as pod_affinity_v1_36
-from podium.engine.rules.ports import v1_36 as ports_v1_36
-from podium.engine.rules.resources import v1_13 as resources_v1_13
-from podium.engine.rules.resources import v1_36 as resources_v1_36
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
-from podium.engine.rules.spreading import v1_36 as spreading_v1_36
-from podium.engine.rules.taints import v1_13 as taints_v1_13
-from podium.engine.rules.taints import v1_36 as taints_v1_36
-from podium.engine.rules.volumes.binding import v1_13 as binding_v1_13
-from podium.engine.rules.volumes.binding import v1_36 as binding_v1_36
-from podium.engine.rules.volumes.conflicts import v1_13 as conflicts_v1_13
-from podium.engine.rules.volumes.conflicts import v1_36 as conflicts_v1_36
-from podium.engine.rules.volumes.limits import v1_13 as limits_v1_13
-from podium.engine.rules.volumes.limits import v1_36 as limits_v1_36
-from podium.engine.rules.volumes.zones import v1_13 as zones_v1_13
-from podium.engine.rules.volumes.zones import v1_36 as zones_v1_36
+from podium.engine.rules import ports
+from podium.engine.rules.devices import plugin as devices_plugin
+from podium.engine.rules.node_affinity import plugin as node_affinity_plugin
+from podium.engine.rules.nodes import plugins as nodes_plugins
+from podium.engine.rules.nodes import predicates as nodes_predicates
+from podium.engine.rules.pod_affinity import plugin as pod_affinity_plugin
+from podium.engine.rules.pod_affinity import predicates as pod_affinity_predicates
+from podium.engine.rules.resources import fit
+from podium.engine.rules.resources import predicates as resources_predicates
+from podium.engine.rules.service_affinity import CheckServiceAffinity
+from podium.engine.rules.spreading import plugin as spreading_plugin
+from podium.engine.rules.taints import plugin as taints_plugin
+from podium.engine.rules.taints import predicates as taints_predicates
+from podium.engine.rules.volumes.binding import plugin as binding_plugin
+from podium.engine.rules.volumes.binding import predicates as binding_predicates
+from podium.engine.rules.volumes.conflicts import plugin as conflicts_plugin
+from podium.engine.rules.volumes.conflicts import predicates as conflicts_predicates
+from podium.engine.rules.volumes.limits import plugin as limits_plugin
+from podium.engine.rules.volumes.limits import predicates as limits_predicates
+from podium.engine.rules.volumes.zones import plugin as zones_plugin
+from podium.engine.rules.volumes.zones import predicates as zones_predicates
 from podium.engine.state.verdicts import Reason
+from podium.library.reasoning.causes import find_causes
 from podium.objects.kinds.devices import (
     EXTENDED_RESOURCE_CLAIM,
     DeviceClass,
@@ -139,42 +139,42 @@ CASES: list[Case] = [
         )
         for rule, reason, kind, bad, good in (
             (
-                nodes_v1_13.CheckNodeCondition(),
+                nodes_predicates.CheckNodeCondition(),
                 "node(s) were not ready",
                 "Ready",
                 "Unknown",
                 "True",
             ),
             (
-                nodes_v1_13.CheckNodeCondition(),
+                nodes_predicates.CheckNodeCondition(),
                 "node(s) were out of disk space",
                 "OutOfDisk",
                 "True",
                 "False",
             ),
             (
-                nodes_v1_13.CheckNodeCondition(),
+                nodes_predicates.CheckNodeCondition(),
                 "node(s) had unavailable network",
                 "NetworkUnavailable",
                 "True",
                 "False",
             ),
             (
-                nodes_v1_13.CheckNodeMemoryPressure(),
+                nodes_predicates.CheckNodeMemoryPressure(),
                 "node(s) had memory pressure",
                 "MemoryPressure",
                 "True",
                 "False",
             ),
             (
-                nodes_v1_13.CheckNodeDiskPressure(),
+                nodes_predicates.CheckNodeDiskPressure(),
                 "node(s) had disk pressure",
                 "DiskPressure",
                 "True",
                 "False",
             ),
             (
-                nodes_v1_13.CheckNodePIDPressure(),
+                nodes_predicates.CheckNodePIDPressure(),
                 "node(s) had pid pressure",
                 "PIDPressure",
                 "True",
@@ -184,7 +184,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) were unschedulable",
-        (nodes_v1_13.CheckNodeUnschedulable(), nodes_v1_36.NodeUnschedulable()),
+        (nodes_predicates.CheckNodeUnschedulable(), nodes_plugins.NodeUnschedulable()),
         b.pod("p"),
         (b.node("n", unschedulable=True),),
         ("the node is cordoned (spec.unschedulable)",),
@@ -193,7 +193,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't match the requested hostname",
-        nodes_v1_13.HostName(),
+        nodes_predicates.HostName(),
         b.pod("p", node="m"),
         (b.node("n"),),
         ("the pod names node m",),
@@ -203,7 +203,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match the requested node name",
-        nodes_v1_36.NodeName(),
+        nodes_plugins.NodeName(),
         b.pod("p", node="m"),
         (b.node("n"),),
         ("the pod names node m",),
@@ -213,7 +213,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't have the requested labels",
-        nodes_v1_13.CheckNodeLabelPresence(["rack", "old"], presence=True),
+        nodes_predicates.CheckNodeLabelPresence(["rack", "old"], presence=True),
         b.pod("p"),
         (b.node("n", labels={"old": "x"}),),
         ("label rack must be there: the node does not have it",),
@@ -222,7 +222,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't have the requested labels",
-        nodes_v1_13.CheckNodeLabelPresence(["old"], presence=False),
+        nodes_predicates.CheckNodeLabelPresence(["old"], presence=False),
         b.pod("p"),
         (b.node("n", labels={"old": "yes"}),),
         ("label old must not be there: the node has yes",),
@@ -231,7 +231,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match Pod's required features",
-        nodes_v1_36.NodeDeclaredFeatures(),
+        nodes_plugins.NodeDeclaredFeatures(),
         c.spec_with(b.pod("p"), host_network=True, host_users=False),
         (b.node("n"),),
         ("the node lacks UserNamespacesHostNetworkSupport",),
@@ -252,9 +252,9 @@ CASES: list[Case] = [
             (
                 V1_13,
                 "node(s) had taints that the pod didn't tolerate",
-                taints_v1_13.PodToleratesNodeTaints(),
+                taints_predicates.PodToleratesNodeTaints(),
             ),
-            (V1_36, "node(s) had untolerated taint(s)", taints_v1_36.TaintToleration()),
+            (V1_36, "node(s) had untolerated taint(s)", taints_plugin.TaintToleration()),
         )
     ),
     # Selectors
@@ -281,18 +281,18 @@ CASES: list[Case] = [
             (b.node("n", labels={"disktype": "ssd", "size": "0"}),),
         )
         for generation, reason, rule in (
-            (V1_13, "node(s) didn't match node selector", resources_v1_13.GeneralPredicates()),
+            (V1_13, "node(s) didn't match node selector", resources_predicates.GeneralPredicates()),
             (
                 V1_36,
                 "node(s) didn't match Pod's node affinity/selector",
-                node_affinity_v1_36.NodeAffinity(),
+                node_affinity_plugin.NodeAffinity(),
             ),
         )
     ),
     Case(
         V1_36,
         "node(s) didn't match scheduler-enforced node affinity",
-        node_affinity_v1_36.NodeAffinity(ENFORCED),
+        node_affinity_plugin.NodeAffinity(ENFORCED),
         b.pod("p"),
         (b.node("n", labels={"pool": "test"}),),
         ("nodeSelectorTerms[0]: pool In [main]: the node has test",),
@@ -301,7 +301,7 @@ CASES: list[Case] = [
     # Ports
     *both(
         "node(s) didn't have free ports for the requested pod ports",
-        (resources_v1_13.GeneralPredicates(), ports_v1_36.NodePorts()),
+        (resources_predicates.GeneralPredicates(), ports.NodePorts()),
         b.pod("p", ports=[80]),
         (b.node("n"), b.pod("proxy", node="n", ports=[("10.0.0.1", "TCP", 80)])),
         ("port 10.0.0.1:80/TCP is held by default/proxy",),
@@ -310,7 +310,7 @@ CASES: list[Case] = [
     # Room
     *both(
         "Insufficient cpu",
-        (resources_v1_13.GeneralPredicates(), resources_v1_36.NodeResourcesFit()),
+        (resources_predicates.GeneralPredicates(), fit.NodeResourcesFit()),
         b.pod("p", requests={"cpu": "1"}),
         (
             b.node("n", cpu="2"),
@@ -321,7 +321,7 @@ CASES: list[Case] = [
     ),
     *both(
         "Insufficient memory",
-        (resources_v1_13.PodFitsResources(), resources_v1_36.NodeResourcesFit()),
+        (resources_predicates.PodFitsResources(), fit.NodeResourcesFit()),
         b.pod("p", requests={"memory": "1Gi"}),
         (b.node("n", memory="2Gi"), b.pod("u", node="n", requests={"memory": "1536Mi"})),
         ("memory: wants 1Gi, 512Mi free of 2Gi (1.5Gi used)",),
@@ -329,7 +329,7 @@ CASES: list[Case] = [
     ),
     *both(
         "Insufficient ephemeral-storage",
-        (resources_v1_13.PodFitsResources(), resources_v1_36.NodeResourcesFit()),
+        (resources_predicates.PodFitsResources(), fit.NodeResourcesFit()),
         b.pod("p", requests={"ephemeral-storage": "1Gi"}),
         (b.node("n"),),
         ("ephemeral-storage: wants 1Gi, 0 free of 0 (0 used)",),
@@ -337,7 +337,7 @@ CASES: list[Case] = [
     ),
     *both(
         "Insufficient example.com/gpu",
-        (resources_v1_13.PodFitsResources(), resources_v1_36.NodeResourcesFit()),
+        (resources_predicates.PodFitsResources(), fit.NodeResourcesFit()),
         b.pod("p", requests={"example.com/gpu": 2}),
         (
             b.node("n", resources={"example.com/gpu": 2}),
@@ -357,14 +357,14 @@ CASES: list[Case] = [
             (b.node("n", pods=1),),
         )
         for generation, reason, rule in (
-            (V1_13, "Insufficient pods", resources_v1_13.PodFitsResources()),
-            (V1_36, "Too many pods", resources_v1_36.NodeResourcesFit()),
+            (V1_13, "Insufficient pods", resources_predicates.PodFitsResources()),
+            (V1_36, "Too many pods", fit.NodeResourcesFit()),
         )
     ),
     # Other pods
     *both(
         "node(s) didn't match pod anti-affinity rules",
-        (pod_affinity_v1_13.MatchInterPodAffinity(), pod_affinity_v1_36.InterPodAffinity()),
+        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
         ANTI,
         (IN_A, NEXT_TO_IT, DB),
         ("zone=a has default/db on n2: the pod's anti-affinity to app=db in default",),
@@ -372,7 +372,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't satisfy existing pods anti-affinity rules",
-        (pod_affinity_v1_13.MatchInterPodAffinity(), pod_affinity_v1_36.InterPodAffinity()),
+        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
         b.pod("p", labels={"app": "web"}),
         (IN_A, NEXT_TO_IT, SHY),
         ("default/shy on n2 in zone=a: anti-affinity to app=web in default",),
@@ -380,7 +380,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't match pod affinity rules",
-        (pod_affinity_v1_13.MatchInterPodAffinity(), pod_affinity_v1_36.InterPodAffinity()),
+        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
         AFFINE,
         (IN_A, ELSEWHERE, b.pod("db", node="m", labels={"app": "db"})),
         ("affinity to app=db in default: none in zone=a; they are in b (1)",),
@@ -389,7 +389,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't match pod affinity/anti-affinity",
-        pod_affinity_v1_13.MatchInterPodAffinity(),
+        pod_affinity_predicates.MatchInterPodAffinity(),
         ANTI,
         (IN_A, NEXT_TO_IT, DB),
         ("zone=a has default/db on n2: the pod's anti-affinity to app=db in default",),
@@ -398,7 +398,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match pod topology spread constraints",
-        spreading_v1_36.PodTopologySpread(),
+        spreading_plugin.PodTopologySpread(),
         SPREAD,
         (IN_A, NEXT_TO_IT, ELSEWHERE, *WEB),
         ("zone=a has 2 of app=web, the fewest are 0 (b): the skew would be 3, at most 1",),
@@ -407,7 +407,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match pod topology spread constraints (missing required label)",
-        spreading_v1_36.PodTopologySpread(),
+        spreading_plugin.PodTopologySpread(),
         SPREAD,
         (b.node("n"), ELSEWHERE),
         ("the node has no label zone",),
@@ -430,7 +430,7 @@ CASES: list[Case] = [
     # Volumes
     *both(
         "node(s) had no available disk",
-        (conflicts_v1_13.NoDiskConflict(), conflicts_v1_36.VolumeRestrictions()),
+        (conflicts_predicates.NoDiskConflict(), conflicts_plugin.VolumeRestrictions()),
         b.pod("p", volumes=[b.gce("data")]),
         (b.node("n"), b.pod("u", node="n", volumes=[b.gce("data", read_only=True)])),
         ("gce data is used by default/u",),
@@ -438,8 +438,8 @@ CASES: list[Case] = [
     ),
     Case(
         V1_36,
-        conflicts_v1_36.CLAIM_IN_USE.text,
-        conflicts_v1_36.VolumeRestrictions(),
+        conflicts_plugin.CLAIM_IN_USE.text,
+        conflicts_plugin.VolumeRestrictions(),
         USES,
         (
             b.node("n"),
@@ -453,7 +453,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) had no available volume zone",
-        zones_v1_13.NoVolumeZoneConflict(),
+        zones_predicates.NoVolumeZoneConflict(),
         USES,
         (b.node("n", labels={b.ZONE: "c"}), ZONED, BOUND),
         (f"claim default/data, volume pv: {b.ZONE} is a, b; the node has c",),
@@ -462,7 +462,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) had no available volume zone",
-        zones_v1_36.VolumeZone(),
+        zones_plugin.VolumeZone(),
         USES,
         (b.node("n", labels={c.ZONE: "c"}), NEW_ZONED, BOUND),
         (f"claim default/data, volume pv: {c.ZONE} is a, b; the node has c",),
@@ -471,7 +471,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) exceed max volume count",
-        limits_v1_13.MaxVolumeCount("MaxEBSVolumeCount", limits_v1_13.Ebs()),
+        limits_predicates.MaxVolumeCount("MaxEBSVolumeCount", limits_predicates.Ebs()),
         b.pod("p", volumes=[b.ebs("new")]),
         volumes(1, "attachable-volumes-aws-ebs"),
         ("attachable-volumes-aws-ebs: 1 attached and 1 new exceed the limit of 1",),
@@ -480,7 +480,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) exceed max volume count",
-        limits_v1_36.NodeVolumeLimits(),
+        limits_plugin.NodeVolumeLimits(),
         USES,
         csi(1),
         ("d.example.com: 1 attached and 1 new exceed the limit of 1",),
@@ -500,18 +500,18 @@ CASES: list[Case] = [
             (
                 V1_13,
                 "node(s) had volume node affinity conflict",
-                binding_v1_13.CheckVolumeBinding(),
+                binding_predicates.CheckVolumeBinding(),
             ),
             (
                 V1_36,
                 "node(s) didn't match PersistentVolume's node affinity",
-                binding_v1_36.VolumeBinding(),
+                binding_plugin.VolumeBinding(),
             ),
         )
     ),
     *both(
         "node(s) didn't find available persistent volumes to bind",
-        (binding_v1_13.CheckVolumeBinding(), binding_v1_36.VolumeBinding()),
+        (binding_predicates.CheckVolumeBinding(), binding_plugin.VolumeBinding()),
         USES,
         (b.node("n"), b.claim("data", storage_class="wait"), b.storage_class("wait")),
         (f"{WANTS}: no volume of class wait suits, and nothing provisions one",),
@@ -524,7 +524,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't find available persistent volumes to bind",
-        (binding_v1_13.CheckVolumeBinding(), binding_v1_36.VolumeBinding()),
+        (binding_predicates.CheckVolumeBinding(), binding_plugin.VolumeBinding()),
         USES,
         (
             IN_A,
@@ -537,7 +537,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) did not have enough free storage",
-        binding_v1_36.VolumeBinding(),
+        binding_plugin.VolumeBinding(),
         USES,
         (
             b.node("n"),
@@ -558,7 +558,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-        binding_v1_36.VolumeBinding(),
+        binding_plugin.VolumeBinding(),
         USES,
         (b.node("n"), BOUND),
         ("claim default/data: its volume pv does not exist",),
@@ -621,7 +621,7 @@ CASES += [
     Case(
         V1_36,
         "cannot allocate all claims",
-        devices_v1_36.DynamicResources(),
+        devices_plugin.DynamicResources(),
         CLAIMING,
         (b.node("n"), device_class(), resource_claim(2), slice_of({"name": "a"}, SICK)),
         (
@@ -635,7 +635,7 @@ CASES += [
     Case(
         V1_36,
         "invalid resource pools were encountered",
-        devices_v1_36.DynamicResources(),
+        devices_plugin.DynamicResources(),
         CLAIMING,
         (b.node("n"), device_class(), resource_claim(), slice_of(*TWICE)),
         (
@@ -647,7 +647,7 @@ CASES += [
     Case(
         V1_36,
         "resourceclaim not available on the node",
-        devices_v1_36.DynamicResources(),
+        devices_plugin.DynamicResources(),
         CLAIMING,
         (b.node("n"), device_class(), resource_claim(on="m")),
         ("claim default/mine is allocated for other nodes",),
@@ -656,7 +656,7 @@ CASES += [
     Case(
         V1_36,
         "cannot schedule extended resource claim",
-        devices_v1_36.DynamicResources(),
+        devices_plugin.DynamicResources(),
         EXTENDED,
         (b.node("n", resources={"example.com/odd": 1}), SERVING, STALE, slice_of({"name": "a"})),
         ("claim default/old is left from an earlier attempt",),
@@ -665,7 +665,7 @@ CASES += [
     Case(
         V1_36,
         "cannot fit resource",
-        devices_v1_36.DynamicResources(),
+        devices_plugin.DynamicResources(),
         EXTENDED,
         (b.node("n"), SERVING, slice_of({"name": "a"})),
         ("neither the node nor a class of devices offers example.com/odd",),

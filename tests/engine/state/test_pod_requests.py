@@ -8,8 +8,7 @@ import pytest
 
 from builders import container, node, pod
 from builders_v1_36 import decision, named, sidecar, spec_with, status_with, view
-from podium.engine.state.accounting import WholePod
-from podium.engine.state.pod_requests import pod_requests, rounded
+from podium.engine.state.accounting import WholePod, pod_requests, rounded
 from podium.objects.kinds.meta import RawQuantity
 from podium.objects.kinds.pod import (
     Container,

@@ -11,15 +11,15 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.clients.kubectl import PROGRAMS, ROOT, Kubectl, available
+from waiting import until
 
 SHOP = """
 apiVersion: apps/v1
@@ -105,7 +105,10 @@ def kubectl(
     )
     try:
         made = Kubectl(program, kubeconfig, folder / "home")
-        until(lambda: kubeconfig.exists() and made.run("get", "nodes").code == 0)
+        until(
+            "what kubectl is to show",
+            lambda: kubeconfig.exists() and made.run("get", "nodes").code == 0,
+        )
         yield made
     finally:
         process.terminate()
@@ -122,14 +125,6 @@ def space(kubectl: Kubectl) -> Iterator[Kubectl]:
     yield kubectl
     kubectl("delete", "namespace", name)
     assert kubectl.run("get", "namespace", name).code == 1
-
-
-def until(found: Callable[[], Any], seconds: float = 40) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.1)
-    return value
 
 
 def items(kubectl: Kubectl, *words: str) -> list[Any]:
@@ -161,17 +156,23 @@ def test_a_deployment_is_rolled_out_scaled_changed_and_undone(space: Kubectl) ->
     rolled_out(space, "deployment/shop")
     assert len(nodes_of(space, "app=shop")) == 5
     space("scale", "deployment", "shop", "--replicas=2")
-    until(lambda: len(nodes_of(space, "app=shop")) == 2)
+    until("what kubectl is to show", lambda: len(nodes_of(space, "app=shop")) == 2)
     space("set", "image", "deployment/shop", "app=shop:2")
     rolled_out(space, "deployment/shop")
     images = "-o=jsonpath={.items[*].spec.containers[0].image}"
-    until(lambda: space("get", "pods", "-l", "app=shop", images) == "shop:2 shop:2")
+    until(
+        "what kubectl is to show",
+        lambda: space("get", "pods", "-l", "app=shop", images) == "shop:2 shop:2",
+    )
     assert "2" in space("rollout", "history", "deployment/shop")
     space("rollout", "undo", "deployment/shop")
     rolled_out(space, "deployment/shop")
-    until(lambda: space("get", "pods", "-l", "app=shop", images) == "shop:1 shop:1")
+    until(
+        "what kubectl is to show",
+        lambda: space("get", "pods", "-l", "app=shop", images) == "shop:1 shop:1",
+    )
     space("delete", "-f", "-", stdin=SHOP)
-    until(lambda: "No resources found" in space.run("get", "pods").err)
+    until("what kubectl is to show", lambda: "No resources found" in space.run("get", "pods").err)
 
 
 def test_what_happened_to_a_pod_and_a_node_is_described(space: Kubectl) -> None:
@@ -179,7 +180,10 @@ def test_what_happened_to_a_pod_and_a_node_is_described(space: Kubectl) -> None:
     rolled_out(space, "deployment/shop")
     pod = items(space, "pods", "-l", "app=shop")[0]
     name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
-    told = until(lambda: _events(space("describe", "pod", name), "Scheduled", "Started"))
+    told = until(
+        "what kubectl is to show",
+        lambda: _events(space("describe", "pod", name), "Scheduled", "Started"),
+    )
     assert f"to {node}" in told
     assert f"Node:         {node}/" in told or f"Node:             {node}/" in told
     described = space("describe", "node", node)
@@ -195,7 +199,10 @@ def _events(told: str, *reasons: str) -> str:
 
 def test_a_pod_that_fits_nowhere_says_why(space: Kubectl) -> None:
     space("apply", "-f", "-", stdin=HUGE)
-    told = until(lambda: _events(space("describe", "pod", "huge"), "FailedScheduling"))
+    told = until(
+        "what kubectl is to show",
+        lambda: _events(space("describe", "pod", "huge"), "FailedScheduling"),
+    )
     assert "0/4 nodes are available: 4 Insufficient cpu" in told
     assert "Pending" in space("get", "pod", "huge")
     done = space.run("wait", "pod/huge", "--for=condition=Ready", "--timeout=1s")
@@ -223,7 +230,10 @@ def test_a_node_is_drained_and_comes_back(space: Kubectl) -> None:
     space("drain", node, "--force", "--ignore-daemonsets", "--timeout=60s")
     assert "SchedulingDisabled" in space("get", "node", node)
     assert node not in nodes_of(space, "app=shop")
-    until(lambda: len([each for each in nodes_of(space, "app=shop") if each]) == 3)
+    until(
+        "what kubectl is to show",
+        lambda: len([each for each in nodes_of(space, "app=shop") if each]) == 3,
+    )
     assert space("uncordon", node) == f"node/{node} uncordoned\n"
 
 
@@ -231,7 +241,10 @@ def test_a_budget_holds_a_drain_up(space: Kubectl) -> None:
     space("apply", "-f", "-", stdin=SHOP)
     rolled_out(space, "deployment/shop")
     space("apply", "-f", "-", stdin=BUDGET)
-    until(lambda: items(space, "pdb")[0].get("status", {}).get("currentHealthy") == 3)
+    until(
+        "what kubectl is to show",
+        lambda: items(space, "pdb")[0].get("status", {}).get("currentHealthy") == 3,
+    )
     node = nodes_of(space, "app=shop")[0]
     done = space.run("drain", node, "--force", "--ignore-daemonsets", "--timeout=4s")
     space("uncordon", node)
@@ -245,7 +258,7 @@ def test_a_taint_drives_pods_away(space: Kubectl) -> None:
     rolled_out(space, "deployment/shop")
     node = nodes_of(space, "app=shop")[0]
     space("taint", "node", node, "broken=yes:NoExecute")
-    until(lambda: node not in nodes_of(space, "app=shop"))
+    until("what kubectl is to show", lambda: node not in nodes_of(space, "app=shop"))
     assert f"node/{node} untainted" in space("taint", "node", node, "broken-")
 
 
@@ -256,11 +269,14 @@ def test_a_watch_tells_what_happens(space: Kubectl) -> None:
         assert watching.stdout is not None
         reader = threading.Thread(target=lines.extend, args=(watching.stdout,))
         reader.start()
-        until(lambda: any(line.startswith("huge") for line in lines))
+        until("what kubectl is to show", lambda: any(line.startswith("huge") for line in lines))
         space("run", "seen", "--image=seen:1", "--restart=Never")
-        until(lambda: any(" Running " in line or " Completed " in line for line in lines))
+        until(
+            "what kubectl is to show",
+            lambda: any(" Running " in line or " Completed " in line for line in lines),
+        )
         space("delete", "pod", "seen")
-        until(lambda: any(" Terminating " in line for line in lines))
+        until("what kubectl is to show", lambda: any(" Terminating " in line for line in lines))
         watching.terminate()
         reader.join(10)
     assert lines[0].split()[:3] == ["NAME", "READY", "STATUS"]
@@ -300,7 +316,7 @@ def test_server_side_apply_names_who_owns_a_field(space: Kubectl) -> None:
     assert done.code == 1
     assert 'Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas' in done.err
     space(*words, "--force-conflicts", stdin=changed)
-    until(lambda: len(nodes_of(space, "app=shop")) == 1)
+    until("what kubectl is to show", lambda: len(nodes_of(space, "app=shop")) == 1)
 
 
 def test_kubectl_explains_and_lists_what_there_is(kubectl: Kubectl) -> None:

@@ -14,7 +14,7 @@ from lab.serving import LabServer, node, pod
 official: Any = import_module("kubernetes")
 asynchronous: Any = import_module("kubernetes_asyncio")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def test_the_official_client_lists_creates_patches_watches_and_deletes(

@@ -15,8 +15,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., LabProcess]]:
     """Start labs that end with the test."""
     started: list[LabProcess] = []
 
-    def made(*arguments: str) -> LabProcess:
-        started.append(LabProcess(tmp_path, *arguments))
+    def made(*arguments: str, chapter: str = "") -> LabProcess:
+        started.append(LabProcess(tmp_path, *arguments, chapter=chapter))
         return started[-1]
 
     yield made

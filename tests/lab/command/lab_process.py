@@ -15,17 +15,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from waiting import until
+
 ROOT = Path(__file__).parents[3]
 
 
 class LabProcess:
     """`podium lab` in a process of its own; *told* is the JSON that it prints when it is ready."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, chapter: str = "") -> None:
+        """With a *chapter*, the lab of `podium learn`."""
         self.kubeconfig = folder / "kubeconfig"
-        command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
+        which = ["lab", "--chapter", chapter] if chapter else ["lab"]
+        command = [sys.executable, "-m", "podium", *which, "--listen", "127.0.0.1:0", "-o", "json"]
         self.process = subprocess.Popen(
-            [*command, "--kubeconfig", str(self.kubeconfig), *arguments],
+            [*command, "--write-kubeconfig", str(self.kubeconfig), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
@@ -62,10 +66,7 @@ class LabProcess:
         return found
 
     def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
-        ends = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < ends, "it did not come to that"
-            time.sleep(0.05)
+        until("the lab comes to that", true, seconds)
 
     def running(self) -> set[str]:
         return {

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from lab.command.lab_process import ROOT, LabProcess
+from waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
@@ -83,13 +83,6 @@ class Client:
         return found
 
 
-def until(what: str, true: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def schedulers(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Popen[bytes]]]:
     """Start replicas of `podium run` that end with the test."""
@@ -141,32 +134,32 @@ def test_claims_outlive_a_killed_leader_and_a_killed_server(
     client = Client(lab)
     try:
         first = schedulers(lab.kubeconfig, "first")
-        until("the first leads", lambda: _is_led(client))
+        until("the first leads", lambda: _is_led(client), SECONDS)
         schedulers(lab.kubeconfig, "second")
         client.call("POST", f"{DEVICES}/resourceclaimtemplates", TEMPLATE)
         for number in range(WANTED):
             client.call("POST", PODS, claiming(f"p{number}"))
-        until("some pods are bound", lambda: client.bound() >= 20)
+        until("some pods are bound", lambda: client.bound() >= 20, SECONDS)
         first.send_signal(signal.SIGKILL)
         check(client)
         for number in range(0, WANTED, 5):
             client.call("DELETE", f"{PODS}/p{number}")
             client.call("POST", PODS, claiming(f"again-{number}"))
         left = WANTED // 5
-        until("the second binds pods", lambda: client.bound("again-") >= left // 2)
+        until("the second binds pods", lambda: client.bound("again-") >= left // 2, SECONDS)
 
         schedulers(lab.kubeconfig, "third")  # the second may lose its lease while no server answers
         lab.end(signal.SIGKILL)
         lab = LabProcess(tmp_path, *arguments, "--listen", f"127.0.0.1:{port}")
         check(client)
-        until("all pods run", lambda: _running(client) == WANTED)
+        until("all pods run", lambda: _running(client) == WANTED, SECONDS)
         check(client)
-        until("every claim is reserved", lambda: _reserved(client) == WANTED)
+        until("every claim is reserved", lambda: _reserved(client) == WANTED, SECONDS)
 
         for number in range(WANTED):
             if number % 5:
                 client.call("DELETE", f"{PODS}/p{number}")
-        until("claims go with their pods", lambda: len(client.claims()) == left)
+        until("claims go with their pods", lambda: len(client.claims()) == left, SECONDS)
         check(client)
         assert _reserved(client) == _running(client) == left
     finally:

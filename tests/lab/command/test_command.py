@@ -19,6 +19,8 @@ from podium.cli.main import run
 from podium.errors import InputError
 from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 NODES = """
 apiVersion: v1
@@ -46,7 +48,7 @@ def kubectl(lab: LabProcess, *arguments: str) -> str:
 
 def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., LabProcess]) -> None:
     lab = start()
-    assert lab.told["profile"] == "v1.36 default-scheduler"
+    assert lab.told["profile"] == "v1.37 default-scheduler"
     lab.until(lambda: len(lab.running()) >= 30)
     pods = {pod["metadata"]["name"]: pod for pod in lab.items("/api/v1/namespaces/ml/pods")}
     assert "nodeName" not in pods["training-run"]["spec"]
@@ -57,6 +59,30 @@ def test_the_demo_comes_up_and_ends_in_peace(start: Callable[..., LabProcess]) -
     assert b"scheduler_schedule_attempts_total" in lab.ask("/metrics")[1]
 
     assert lab.end() == (0, "")
+
+
+def test_the_older_rules_get_a_shop_of_their_own_and_slow_decisions_are_logged(
+    start: Callable[..., LabProcess], tmp_path: Path
+) -> None:
+    rules = tmp_path / "slow.py"
+    rules.write_text(
+        "import time\n\nfrom podium.rules import predicate\n\n\n"
+        "@predicate('Slow', columns=True)\ndef slow(pod, nodes):\n"
+        "    time.sleep(0.11)\n    return ~nodes.has_label('never')\n"
+    )
+    lab = start("--profile", "v1.13", "-v", "0", "--rules", str(rules))
+    lab.until(
+        lambda: (
+            sum(name.startswith("edge") for name in lab.running()) == 3
+            and sum(name.startswith("cache") for name in lab.running()) == 3
+        ),
+        60,
+    )
+
+    assert {pod["metadata"]["name"] for pod in lab.items("/api/v1/namespaces/ml/pods")} == {
+        "training-run"
+    }
+    assert re.search(r'"Scheduling \S+ took 1\d\d ms"', lab.end()[1])
 
 
 def test_nobody_gets_in_without_the_token(start: Callable[..., LabProcess]) -> None:
@@ -112,7 +138,7 @@ def test_why_asks_the_lab_of_the_shell(
     )
     lab.until(
         lambda: (
-            run(["why", "ml/training-run"]) == 1
+            run(["why", "ml/training-run", "--exit-code"]) == 1
             and "ml/training-run fits nowhere" in capsys.readouterr().out
         )
     )
@@ -126,7 +152,7 @@ def test_why_asks_the_lab_of_the_shell(
     assert run(["why", "ml/training-run"]) == 2
     assert "http://127.0.0.1:10251" in capsys.readouterr().err
 
-    assert run(["why", "ml/training-run", "--kubeconfig", str(lab.kubeconfig)]) == 1
+    assert run(["why", "ml/training-run", "--kubeconfig", str(lab.kubeconfig), "--exit-code"]) == 1
     assert "ml/training-run fits nowhere" in capsys.readouterr().out
 
 
@@ -193,7 +219,9 @@ def refused(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Refused:
     """The one sentence with which a lab does not start."""
 
     def tried(*arguments: str) -> str:
-        file = [] if "--kubeconfig" in arguments else ["--kubeconfig", str(tmp_path / "k")]
+        file = (
+            [] if "--write-kubeconfig" in arguments else ["--write-kubeconfig", str(tmp_path / "k")]
+        )
         code = run(["lab", *file, *arguments])
         out, errors = capfd.readouterr()
         assert (code, out) == (2, "")
@@ -231,7 +259,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(
 def test_a_kubeconfig_of_somebody_else_is_left_alone(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text("apiVersion: v1\nkind: Config\nclusters: [{name: prod}]\n")
-    sentence = refused("--listen", "127.0.0.1:0", "--kubeconfig", str(file))
+    sentence = refused("--listen", "127.0.0.1:0", "--write-kubeconfig", str(file))
 
     assert "is there and not of a lab, so it is left alone" in sentence
     assert "prod" in file.read_text()
@@ -257,3 +285,17 @@ def test_every_port_has_a_kubeconfig_of_its_own(
 
     assert default_path(8480) == tmp_path / "podium" / "lab" / "kubeconfig"
     assert default_path(99) == tmp_path / "podium" / "lab" / "kubeconfig-99"
+
+
+def test_a_chapter_starts_a_lab_with_its_cluster_and_page(
+    start: Callable[..., LabProcess],
+) -> None:
+    lab = start(chapter="nominated-pods")
+
+    assert lab.told["profile"] == "v1.13 DefaultProvider"
+    path = lab.told["chapter"].partition(lab.told["server"])[2].partition("?")[0]
+    status, page = lab.ask(path)
+    assert status == 200
+    assert "Nominated pods and the two passes" in page.decode()
+    lab.until(lambda: "urgent" in lab.running())
+    assert lab.end() == (0, "")

@@ -19,6 +19,8 @@ import pytest
 
 from lab.command.lab_process import LabProcess
 
+pytestmark = pytest.mark.slow
+
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 EVERYTHING, KUBELETS = 10, 90
 PAGES = ("/", "/podium/v1/cluster", "/podium/v1/pending")

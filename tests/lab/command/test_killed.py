@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from lab.command.lab_process import LabProcess
 from lab.serving import pod
+
+pytestmark = pytest.mark.slow
 
 KILLS = 10
 PODS = "/api/v1/namespaces/default/pods"

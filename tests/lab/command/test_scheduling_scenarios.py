@@ -19,6 +19,8 @@ import pytest
 
 from lab.command.lab_process import LabProcess
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 NUMBERS = itertools.count()
 HOSTNAME = "kubernetes.io/hostname"

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+import podium
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.errors import InputError
-from podium.lab.contents.demo import DEMO_DEVICES, checkout, demo, demo_claims
+from podium.lab.contents.demo import DEMO_DEVICES, OLDER_SHOP, SHOP, checkout
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import generate_nodes, zone_name
 from podium.lab.contents.loader import load
@@ -98,7 +99,7 @@ def test_zones_have_letters(number: int, name: str) -> None:
 
 def test_the_demo_shows_what_it_promises() -> None:
     registry = Registry()
-    load(registry, demo())
+    load(registry, SHOP.documents())
     load(registry, checkout())
 
     nodes = registry.list("Node")
@@ -109,11 +110,39 @@ def test_the_demo_shows_what_it_promises() -> None:
         assert registry.list(kind), kind
     assert "shop-critical" in names(registry, "PriorityClass")
     assert names(registry, "Pod") == ["training-run"]
-    load(registry, demo_claims())
+    load(registry, SHOP.claim_documents())
     assert names(registry, "Pod") == ["rendering", "training-run"]
     served = [each for each in nodes if DEMO_DEVICES.serves(each, [])]
     assert names(registry, "ResourceClaimTemplate") == ["one-gpu"]
     assert [each["metadata"]["name"] for each in served] == ["a4-gpu", "b4-gpu"]
+
+
+def test_the_shop_for_predicates_and_priorities_shows_what_the_documentation_says(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "shop.json"
+    items = [each.item for each in OLDER_SHOP.documents()]
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    objects = podium.read([str(file)])
+
+    placed = list(podium.simulate(objects, podium.default_profile("v1.13")))
+
+    def nodes(app: str) -> list[str | None]:
+        return [each.decision.node for each in placed if each.pod.name.startswith(app)]
+
+    assert sorted(name[0] for name in nodes("frontend") if name) == list("aabbcc")
+    assert len(set(nodes("frontend"))) == 6
+    assert sorted(str(name) for name in nodes("edge")) == [
+        "None",
+        "a2-medium",
+        "b2-medium",
+        "c2-medium",
+    ]
+    assert nodes("payments") == ["c4-payments", "c4-payments"]
+    assert all(str(name).endswith("-large") for name in nodes("search"))
+    assert nodes("training-run") == [None]
+    assert nodes("nightly").count(None) > 0
+    assert OLDER_SHOP.claim_documents() == []
 
 
 def test_manifests_are_created_whatever_their_order_and_namespace() -> None:

@@ -235,6 +235,14 @@ BAD_DEFINITIONS = {
             {"type": "object", "properties": {"spec": {}}}}}]}},
         "properties[spec].type: Required value",
     ),
+    "a pattern that is none": (
+        {"spec": {"versions": [{"name": "v1", "storage": True, "schema": {"openAPIV3Schema":
+            {"type": "object", "properties": {"a": {"type": "string", "pattern": "["}}}}}]}},
+        (
+            'properties[a].pattern: Invalid value: "[": must be a valid regular expression, '
+            "but isn't: error parsing regexp: missing closing ]: `[`"
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -342,3 +350,44 @@ def test_a_rule_with_an_unknown_function_is_a_warning(lab_server: LabServer) -> 
     told = lab_server.call("POST", CRDS, gauges({"rule": "noSuchFunction(self.unit)"}))
     assert told.status == 201
     assert "is not evaluated here" in told.headers["warning"]
+
+
+@pytest.mark.timeout(60)
+def test_a_pattern_takes_no_longer_than_its_text(lab_server: LabServer) -> None:
+    lab_server.post(CRDS, gauges(unit={"type": "string", "pattern": "^(a+)+$"}))
+
+    refused = lab_server.call("POST", GAUGES, gauge(unit="a" * 100_000 + "!"))
+
+    assert refused.status == 422
+    assert "should match '^(a+)+$'" in refused.body["message"]
+
+
+def test_a_pattern_means_what_it_means_in_go(lab_server: LabServer) -> None:
+    lab_server.post(CRDS, gauges(unit={"type": "string", "pattern": r"^[[:alpha:]]\d$"}))
+
+    assert lab_server.call("POST", GAUGES, gauge(unit="a1\n")).status == 422
+    assert lab_server.call("POST", GAUGES, gauge(unit="a1")).status == 201
+
+
+def test_rules_that_cost_too_much_end_the_validation(lab_server: LabServer) -> None:
+    loop = "lists.range(9000).all(x, lists.range(9000).all(y, x + y >= 0))"
+    lab_server.post(CRDS, gauges({"rule": loop, "message": "slow"}, {"rule": "false"}))
+
+    refused = lab_server.call("POST", GAUGES, gauge())
+
+    assert refused.status == 422
+    assert refused.body["message"] == (
+        'Gauge.factory.example.com "one" is invalid: spec: Invalid value: "object": '
+        "'operation cancelled: actual cost limit exceeded': no further validation rules will be "
+        "run due to call cost exceeds limit for rule: slow"
+    )
+
+
+def test_all_rules_together_have_a_budget(lab_server: LabServer) -> None:
+    loop = "lists.range(300).all(x, lists.range(300).all(y, x + y >= 0))"
+    lab_server.post(CRDS, gauges(*[{"rule": f"{loop} && {number} > 0"} for number in range(1, 30)]))
+
+    refused = lab_server.call("POST", GAUGES, gauge())
+
+    assert refused.status == 422
+    assert "validation failed due to running out of cost budget" in refused.body["message"]

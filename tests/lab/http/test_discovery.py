@@ -6,6 +6,7 @@ import pytest
 
 from lab.serving import LabServer
 from podium.lab.api.resources import TABLE
+from podium.releases import DEFAULT_RELEASE, release_of
 
 
 def test_every_resource_is_in_both_forms_of_discovery(lab_server: LabServer) -> None:
@@ -37,7 +38,13 @@ def test_groups_and_version_are_served(lab_server: LabServer) -> None:
     assert groups == {each.group for each in TABLE if each.group}
     assert lab_server.get("/api")["versions"] == ["v1"]
     assert lab_server.get("/apis/policy")["preferredVersion"]["version"] == "v1"
-    assert lab_server.get("/version")["major"] == "1"
+
+
+def test_the_version_is_that_of_the_default_release(lab_server: LabServer) -> None:
+    found = lab_server.get("/version")
+
+    assert release_of(found["gitVersion"]) is DEFAULT_RELEASE
+    assert f"v{found['major']}.{found['minor']}" == DEFAULT_RELEASE.name
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/readyz/ping"])

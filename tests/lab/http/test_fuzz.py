@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from lab.serving import TOKEN, LabServer, node, pod
 from podium.lab.api.resources import TABLE, Resource
 
+pytestmark = pytest.mark.slow
+
 #: Values for any field.
 NONSENSE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**70), 0.5, 1e308, "", " ", "a", "A_B", "a" * 300,

@@ -15,8 +15,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from control_plane.harness import until
 from lab.serving import node, pod
+from waiting import until
+
+pytestmark = pytest.mark.slow
 
 WRITERS = 8
 

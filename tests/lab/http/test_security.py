@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from lab.serving import TOKEN, LabServer, pod
@@ -17,6 +19,16 @@ def test_without_the_token_nothing_is_answered_but_health_and_version(
         assert (reply.status, reply.body["reason"]) == (401, "Unauthorized")
     assert lab_server.call("GET", "/healthz", headers={"Authorization": ""}).body == "ok"
     assert lab_server.call("GET", "/version", headers={"Authorization": ""}).body["major"] == "1"
+
+
+def test_a_browser_without_the_token_is_told_what_to_do(lab_server: LabServer) -> None:
+    headers = {"Authorization": "", "Accept": "text/html,application/xhtml+xml"}
+
+    reply = lab_server.call("GET", "/", headers=headers)
+
+    assert reply.status == 401
+    assert "Open the address that <code>podium lab</code> printed" in str(reply.body)
+    assert TOKEN not in str(reply.body)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +78,15 @@ def test_the_address_with_the_token_becomes_a_cookie(lab_server: LabServer) -> N
     assert lab_server.call("GET", PODS, headers=kept).status == 200
 
 
-def test_the_address_with_the_token_cannot_lead_elsewhere(lab_server: LabServer) -> None:
-    welcome = lab_server.call("GET", f"//evil.example?token={TOKEN}", headers={"Authorization": ""})
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "/\\evil.example", "/%5Cevil.example", "/%09/evil"]
+)
+def test_the_address_with_the_token_cannot_lead_elsewhere(lab_server: LabServer, path: str) -> None:
+    welcome = lab_server.call("GET", f"{path}?token={TOKEN}", headers={"Authorization": ""})
 
-    assert not welcome.headers.get("location", "").startswith("//")
+    location = welcome.headers.get("location", "")
+    assert not location.startswith(("//", "/\\", "/\t"))
+    assert not urlsplit(location).netloc
 
 
 def test_sizes_are_limited(lab_server: LabServer) -> None:

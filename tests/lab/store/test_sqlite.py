@@ -16,12 +16,15 @@ from typing import Any
 
 import pytest
 
-from control_plane.harness import until
 from lab.serving import LabServer, pod
 from podium.errors import InputError
 from podium.lab.registry.registry import Registry
 from podium.lab.store.sqlite import SqliteJournal, open_store
 from podium.lab.store.store import Key
+from small_disk import fill, small_disk
+from waiting import until
+
+pytestmark = pytest.mark.slow
 
 PODS = "/api/v1/namespaces/default/pods"
 WRITERS = 4
@@ -158,8 +161,41 @@ def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> 
         again = lab.call("POST", PODS, pod("again"))
     journal.close()
 
-    assert (lost.status, again.status) == (500, 500)
+    assert (lost.status, again.status) == (503, 503)
     assert "cannot write to lab.sqlite" in again.body["message"]
+
+
+def test_a_full_disk_refuses_writes_until_there_is_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as folder:
+        store, journal = open_store(folder)
+        with LabServer(Registry(store)) as lab:
+            filler = fill(folder, leave=64 << 10)
+            replies = [lab.call("POST", PODS, pod(f"p{number}")) for number in range(200)]
+            refused = [each for each in replies if each.status != 201]
+            assert refused
+            assert {each.status for each in refused} == {503}
+            assert refused[-1].body["message"] == (
+                "cannot write to lab.sqlite: database or disk is full; "
+                "writes are refused until it can be written again"
+            )
+            assert lab.call("GET", PODS).status == 200, "what is there can be read"
+            ready = lab.call("GET", "/readyz")
+            assert ready.status == 500
+            assert "[-]store failed: cannot write to lab.sqlite" in ready.body
+            assert lab.call("GET", "/livez").status == 200
+
+            filler.unlink()
+            until("it is ready again", lambda: lab.call("GET", "/readyz").status == 200)
+            lab.post(PODS, pod("after"))
+            told = {each["metadata"]["name"] for each in lab.get(PODS)["items"]}
+        journal.close()
+        kept, journal = open_store(folder)
+        names = {key.name for key in kept.table("pods").records}
+        journal.close()
+
+    made = {f"p{number}" for number, each in enumerate(replies) if each.status == 201}
+    assert names == told, "what could be read is on disk"
+    assert names >= made | {"after"}, "and all that was acknowledged"
 
 
 @pytest.mark.parametrize("before", ["", "lab.sqlite", "lab.sqlite-wal"])

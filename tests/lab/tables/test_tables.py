@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.lab.api.resources import TABLE
-from podium.lab.tables.formats import duration
+from podium.lab.kinds.formats import duration
 from podium.lab.tables.tables import table
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z

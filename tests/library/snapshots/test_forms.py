@@ -85,7 +85,7 @@ def test_nothing_is_left_of_a_snapshot_that_failed(
 def test_objects_without_a_snapshot_get_the_default_profile() -> None:
     [profile] = podium.snapshot_profiles(podium.Objects())
 
-    assert profile.name == "v1.36 default-scheduler"
+    assert profile.name == "v1.37 default-scheduler"
 
 
 @pytest.mark.parametrize(

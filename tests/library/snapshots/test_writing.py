@@ -13,6 +13,7 @@ import yaml
 
 from control_plane.harness import ADMIN, PODIUM, PODS, ControlPlane
 from podium.cli.main import run
+from podium.releases import DEFAULT_RELEASE
 
 POLICY = {
     "kind": "Policy",
@@ -77,7 +78,7 @@ def test_a_snapshot_is_decided_about_offline(
         "default/acme-waits": "acme-c",
         "default/acme-giant": "<none>",
     }
-    assert run(["explain", "acme-giant", str(file)]) == 1
+    assert run(["explain", "acme-giant", str(file), "--exit-code"]) == 1
     assert "3 Insufficient cpu" in capsys.readouterr().out
     for told in ("acme-secret", "PASSWORD", "managedFields", "resourceVersion", "Secret"):
         assert told not in text
@@ -90,7 +91,7 @@ def test_nodes_keep_the_order_in_which_they_are_listed(
 
     names = [item["metadata"]["name"] for item in found["items"] if item["kind"] == "Node"]
     assert names == ["acme-a", "acme-b", "acme-c"]
-    assert found["items"][0]["profile"] == {"profile": "v1.36"}
+    assert found["items"][0]["profile"] == {"profile": DEFAULT_RELEASE.name}
 
 
 def test_it_can_be_piped(cluster: ControlPlane, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

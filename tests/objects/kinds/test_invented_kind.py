@@ -12,9 +12,6 @@ import pytest
 from builders import node, profile, simulation
 from kube.scripted import answer, scripted
 from podium.cluster.wakeups.wakeups import Added, resource
-from podium.daemon.behaviour import V1_36
-from podium.daemon.cluster_state import ClusterState
-from podium.daemon.informers import Informers
 from podium.engine.framework.rule import ALL_KINDS, FilterRule
 from podium.errors import InputError
 from podium.kube.discovery import discover
@@ -32,6 +29,9 @@ from podium.objects.snapshots.field_renaming import FieldRenaming
 from podium.objects.snapshots.pseudonyms import NODE, Pseudonyms
 from podium.objects.snapshots.trimming import trimmed
 from podium.profiles.watched_kinds import watched_kinds
+from podium.scheduler.state.behaviour import OF_CONFIGURATIONS
+from podium.scheduler.state.cluster_state import ClusterState
+from podium.scheduler.state.informers import Informers
 
 
 class GpuSliceSpec(Value, frozen=True):
@@ -180,7 +180,7 @@ async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) ->
 
 
 def test_it_is_discovered_and_watched() -> None:
-    state = ClusterState({"default-scheduler": profile()}, V1_36, lambda: 0.0)
+    state = ClusterState({"default-scheduler": profile()}, OF_CONFIGURATIONS, lambda: 0.0)
 
     async def run() -> None:
         async with scripted(reply) as (client, _):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.state.catalog import Catalog, Selecting
-from podium.objects.kinds import devices, node, pod, registry, storage, workloads
+from podium.objects.kinds import devices, node, pod, pod_group, registry, storage, workloads
 from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS, api_groups, kind_of
@@ -13,7 +13,7 @@ from podium.objects.kinds.registry import KINDS, api_groups, kind_of
 DECLARED = [each for each in vars(registry).values() if isinstance(each, Kind)]
 VALUE_CLASSES = {
     each
-    for module in (devices, node, pod, storage, workloads)
+    for module in (devices, node, pod, pod_group, storage, workloads)
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, Object) and each is not Object
 }

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from podium.errors import InputError
 from podium.objects.reading.yaml_pieces import cut, together
-from podium.objects.reading.yaml_text import Document, documents
+from podium.objects.reading.yaml_text import YamlDocument, documents
 
 
-def in_pieces(text: str, size: int) -> list[Document] | None:
+def in_pieces(text: str, size: int) -> list[YamlDocument] | None:
     """The documents put together from pieces; None if the text has to be parsed as a whole."""
     pieces = list(cut(text, size))
     try:

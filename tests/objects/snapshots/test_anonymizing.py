@@ -25,7 +25,7 @@ from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 PROFILES = {
     "v1.13": from_provider("DefaultProvider", Options()),
-    "v1.36": from_config(default_config({}), Options())[0],
+    "v1.37": from_config(default_config({}), Options())[0],
 }
 _KIND_OF = {known.type: kind for kind, known in KINDS.items()}
 

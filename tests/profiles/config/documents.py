@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from podium.engine.framework.generation import Generation
 from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
+from podium.generations.v1_36 import V1_36
 from podium.profiles.config.build import (
     ProfileConfig,
     SchedulerConfig,
@@ -56,34 +58,41 @@ def with_args(plugin: str, **args: Any) -> Document:
     return config(profiles=[{"pluginConfig": [{"name": plugin, "args": args}]}])
 
 
-def loaded(document: Document | str, **gates: bool) -> SchedulerConfig:
+def loaded(
+    document: Document | str, generation: Generation = V1_36, /, **gates: bool
+) -> SchedulerConfig:
     if isinstance(document, str):
-        return load_config(HEAD + document, gates)
-    return config_from(document, gates)
+        return load_config(HEAD + document, gates, generation)
+    return config_from(document, gates, generation)
 
 
-def profile_of(document: Document, **gates: bool) -> ProfileConfig:
+def profile_of(
+    document: Document, generation: Generation = V1_36, /, **gates: bool
+) -> ProfileConfig:
     """The only profile."""
-    [profile] = loaded(document, **gates).profiles
+    [profile] = loaded(document, generation, **gates).profiles
     return profile
 
 
-def at(document: Document, point: str) -> list[tuple[str, int]]:
+def at(document: Document, point: str, generation: Generation = V1_36) -> list[tuple[str, int]]:
     """What runs at a point of the only profile."""
-    return [(plugin.name, plugin.weight) for plugin in profile_of(document).points[point]]
+    plugins = profile_of(document, generation).points[point]
+    return [(plugin.name, plugin.weight) for plugin in plugins]
 
 
 def names_at(document: Document, point: str) -> list[str]:
     return [name for name, _ in at(document, point)]
 
 
-def built(document: Document, **options: Any) -> Profile:
+def built(document: Document, generation: Generation = V1_36, **options: Any) -> Profile:
     """The engine's profile."""
-    [profile] = from_config(loaded(document), Options(**options))
+    [profile] = from_config(loaded(document, generation), Options(**options))
     return profile
 
 
-def refused(document: Document | str, **gates: bool) -> ConfigError:
+def refused(
+    document: Document | str, generation: Generation = V1_36, /, **gates: bool
+) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        loaded(document, **gates)
+        loaded(document, generation, **gates)
     return caught.value

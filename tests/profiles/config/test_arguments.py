@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from podium.engine.preemption.v1_36_arguments import DefaultPreemptionArgs
-from podium.engine.rules.devices.v1_36_arguments import DynamicResourcesArgs
-from podium.engine.rules.node_affinity.v1_36_arguments import NodeAffinityArgs
-from podium.engine.rules.pod_affinity.v1_36_arguments import InterPodAffinityArgs
-from podium.engine.rules.resources.v1_36_arguments import (
-    NodeResourcesBalancedAllocationArgs,
+from podium.engine.preemption.plugin import DefaultPreemptionArgs
+from podium.engine.rules.devices.plugin import DynamicResourcesArgs
+from podium.engine.rules.node_affinity.plugin import NodeAffinityArgs
+from podium.engine.rules.plugins import ShapePoint
+from podium.engine.rules.pod_affinity.plugin import InterPodAffinityArgs
+from podium.engine.rules.resources.balanced_allocation import NodeResourcesBalancedAllocationArgs
+from podium.engine.rules.resources.fit import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
 )
-from podium.engine.rules.spreading.v1_36_arguments import PodTopologySpreadArgs
-from podium.engine.rules.v1_36_arguments import ShapePoint
-from podium.engine.rules.volumes.binding.v1_36_arguments import VolumeBindingArgs
+from podium.engine.rules.spreading.plugin import PodTopologySpreadArgs
+from podium.engine.rules.volumes.binding.plugin import VolumeBindingArgs
 from podium.objects.kinds.pod import NodeAffinity
 from profiles.config.documents import (
     BUILDING,

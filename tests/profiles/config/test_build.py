@@ -9,10 +9,10 @@ import pytest
 from builders import claim_volume, gce, node, pod, simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption.v1_36 import DefaultPreemption
-from podium.engine.rules.pod_affinity.v1_36 import InterPodAffinityScore
-from podium.engine.rules.resources.v1_36 import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.rules.spreading.v1_36 import PodTopologySpread
+from podium.engine.preemption.plugin import DefaultPreemption
+from podium.engine.rules.pod_affinity.plugin import InterPodAffinityScore
+from podium.engine.rules.resources.fit import NodeResourcesFit, NodeResourcesFitScore
+from podium.engine.rules.spreading.plugin import PodTopologySpread
 from podium.errors import ConfigError
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -50,14 +50,14 @@ def decision(profile: Profile, wanted: Pod, *items: Object) -> Decision:
 def test_the_default_profile() -> None:
     [profile] = from_config(default_config(), Options())
 
-    assert profile.name == "v1.36 default-scheduler"
+    assert profile.name == "v1.37 default-scheduler"
     assert names(profile.predicates)[:4] == [
-        "NodeUnschedulable",
         "NodeName",
+        "NodeUnschedulable",
         "TaintToleration",
         "NodeAffinity",
     ]
-    assert names(profile.pre_filters)[:2] == ["NodeAffinity", "NodePorts"]
+    assert names(profile.pre_filters)[:2] == ["NodeName", "NodeUnschedulable"]
     assert names(profile.post_filters) == ["DynamicResources", "DefaultPreemption"]
     assert names(profile.gates) == ["SchedulingGates", "DynamicResources"]
     assert [(w.name, w.weight) for w in profile.priorities][:2] == [

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.engine.generations.v1_36 import PLUGINS
+from podium.generations.known import DEFAULT
 from podium.objects.go_types import Slice, Struct
 from podium.profiles.config.build import default_config, load_config
 from podium.profiles.config.defaults import default_plugins
 from podium.profiles.config.document import schemas
-from podium.profiles.config.feature_gates import GATES, FeatureGates
+from podium.profiles.config.feature_gates import ConfigurationGates
 
 PAGE = (Path(__file__).parents[3] / "docs" / "config.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -28,12 +28,12 @@ def test_it_lists_every_plugin_with_its_points() -> None:
     described = {name: (set(points.split(", ")), text) for name, _, points, text in ROWS}
 
     assert described == {
-        name: (set(plugin.points), plugin.description) for name, plugin in PLUGINS.items()
+        name: (set(plugin.points), plugin.description) for name, plugin in DEFAULT.plugin.items()
     }
 
 
 def test_it_lists_the_defaults_in_order() -> None:
-    defaults = [entry.name for entry in default_plugins(FeatureGates()).enabled]
+    defaults = [entry.name for entry in default_plugins(ConfigurationGates()).enabled]
 
     assert [name for name, *_ in ROWS][: len(defaults)] == defaults
 
@@ -47,7 +47,7 @@ def test_it_knows_the_weights() -> None:
 
 
 def test_it_knows_every_argument() -> None:
-    declared = [each.arguments for each in PLUGINS.values() if each.arguments is not None]
+    declared = [each.arguments for each in DEFAULT.plugins if each.arguments is not None]
     fields = {field for arguments in declared for field in arguments.schema.fields}
 
     assert [field for field in sorted(fields) if f"`{field}`" not in PAGE] == []
@@ -62,7 +62,7 @@ def test_it_shows_every_field_of_the_document() -> None:
         inner = (below(field.type) for field in kind.fields.values())
         return set(kind.fields).union(*inner)
 
-    wanted = below(schemas()["KubeSchedulerConfiguration"]) - {"tlsConfig"}
+    wanted = below(schemas(DEFAULT)["KubeSchedulerConfiguration"]) - {"tlsConfig"}
 
     assert [field for field in sorted(wanted) if f"{field}:" not in BLOCKS[0]] == []
 
@@ -89,4 +89,4 @@ def test_it_knows_which_gates_have_one_value() -> None:
         name: value == "true" for names, value in rows for name in re.findall(r"`(\w+)`", names)
     }
 
-    assert shown == {gate.name: gate.default for gate in GATES if gate.fixed}
+    assert shown == {gate.name: gate.default for gate in DEFAULT.gates if gate.fixed}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import ConfigError
-from podium.profiles.config.feature_gates import GATES, OTHER_GATES, FeatureGates
+from podium.generations.v1_36 import GATES, OTHER_GATES, V1_36
+from podium.profiles.config.feature_gates import ConfigurationGates
 
 ON = """
     SchedulerQueueingHints SchedulerAsyncPreemption SchedulerPopFromBackoffQ OpportunisticBatching
@@ -23,12 +24,12 @@ OFF = """
 
 def refusal(**gates: bool) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        FeatureGates(gates)
+        ConfigurationGates(gates, V1_36)
     return caught.value
 
 
 def test_the_defaults() -> None:
-    gates = FeatureGates()
+    gates = ConfigurationGates(generation=V1_36)
 
     assert all(gates[name] for name in ON.split())
     assert not any(gates[name] for name in OFF.split())
@@ -49,14 +50,19 @@ def test_every_need_is_a_gate() -> None:
 
 
 def test_a_change() -> None:
-    gates = FeatureGates({"SchedulerAsyncAPICalls": True, "DRAExtendedResource": False})
+    gates = ConfigurationGates(
+        {"SchedulerAsyncAPICalls": True, "DRAExtendedResource": False}, V1_36
+    )
 
     assert gates.changed() == ["DRAExtendedResource", "SchedulerAsyncAPICalls"]
     gates.check_supported()
 
 
 def test_a_gate_of_another_program_is_taken_and_does_nothing() -> None:
-    assert FeatureGates({"KubeletTracing": False}).as_dict() == FeatureGates().as_dict()
+    assert (
+        ConfigurationGates({"KubeletTracing": False}, V1_36).as_dict()
+        == ConfigurationGates(generation=V1_36).as_dict()
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,7 @@ def test_a_hint() -> None:
 
 
 def test_what_the_real_program_takes_and_podium_cannot_do() -> None:
-    gates = FeatureGates({"StorageCapacityScoring": True})
+    gates = ConfigurationGates({"StorageCapacityScoring": True}, V1_36)
 
     with pytest.raises(ConfigError) as caught:
         gates.check_supported()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pytest
-
 from builders import node, pod, simulation
 from podium.cluster.queue.queued_pod import QueuedPod
 from podium.cluster.wakeups.hints import HintRules
@@ -16,12 +14,13 @@ from podium.engine.framework.declaration import (
     FeatureGates,
     PluginDeclaration,
     arguments_record,
+    plain,
 )
 from podium.engine.framework.rule import BitFilter, ScoreRule, negated
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.engine.state.pod_class import Incoming
 from podium.engine.state.verdicts import Reason
+from podium.generations.v1_36 import V1_36
 from podium.objects.field_errors import child, invalid
 from podium.objects.go_types import STRING
 from podium.objects.kinds.node import Node
@@ -69,51 +68,49 @@ INVENTED = PluginDeclaration(
     "NodeColour",
     "filter score",
     "nodes of one colour",
-    filter=NodeColour,
-    score=lambda _: NodeColourScore(),
+    filter=lambda found, _: NodeColour(found),
+    score=plain(NodeColourScore),
     arguments=Arguments(arguments_record(NodeColourArgs, colour=STRING), check),
     weight=4,
     events={"Node Add": is_coloured},
 )
 
 
-@pytest.fixture(autouse=True)
-def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PLUGINS, INVENTED.name, INVENTED)
+COLOURED = V1_36.having(plugins=(*V1_36.plugins, INVENTED))
 
 
 def test_it_is_a_default_plugin_with_its_weight() -> None:
-    assert ("NodeColour", 4) in at(config(), "score")
-    assert profile_of(config()).args["NodeColour"] == NodeColourArgs("blue")
+    assert ("NodeColour", 4) in at(config(), "score", COLOURED)
+    assert profile_of(config(), COLOURED).args["NodeColour"] == NodeColourArgs("blue")
 
 
 def test_its_arguments_are_read() -> None:
     document = with_args("NodeColour", colour="red")
 
-    assert profile_of(document).args["NodeColour"] == NodeColourArgs("red")
+    assert profile_of(document, COLOURED).args["NodeColour"] == NodeColourArgs("red")
 
 
 def test_its_arguments_are_checked() -> None:
-    error = refused(with_args("NodeColour", colour=""))
+    error = refused(with_args("NodeColour", colour=""), COLOURED)
 
     assert 'profiles[0].pluginConfig[0].args.colour: Invalid value: ""' in error.text
 
 
 def test_fields_that_its_arguments_do_not_have_are_refused() -> None:
-    error = refused(with_args("NodeColour", color="red"))
+    error = refused(with_args("NodeColour", color="red"), COLOURED)
 
     assert 'unknown field "color"' in error.text
 
 
 def test_it_is_shown() -> None:
-    [profile] = describe_config(loaded(config()))["profiles"]
+    [profile] = describe_config(loaded(config(), COLOURED))["profiles"]
     shown = {"name": "NodeColour", "description": "nodes of one colour"}
 
     assert shown in profile["plugins"]["filter"]
 
 
 def test_it_filters_and_scores() -> None:
-    profile = built(with_args("NodeColour", colour="red"))
+    profile = built(with_args("NodeColour", colour="red"), COLOURED)
     red = [node(name, labels={"red": ""}) for name in ("n2", "n3")]
     found = simulation(node("n1"), *red, profile=profile).attempt(pod("p"), recording=True)
 
@@ -122,11 +119,11 @@ def test_it_filters_and_scores() -> None:
 
 
 def test_its_kinds_are_watched() -> None:
-    assert {"Colour", "Shade"} <= watched_kinds([built(config())])
+    assert {"Colour", "Shade"} <= watched_kinds([built(config(), COLOURED)])
 
 
 def test_its_events_wake_pods() -> None:
-    rules = HintRules(lambda _: {})
+    rules = HintRules(lambda _: {}, generation=COLOURED)
     queued = QueuedPod(pod("p"), 0, 0, rejected_by=frozenset({"NodeColour"}))
 
     def woken(event: Added | Deleted) -> bool:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.engine.framework.profile import Profile
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
+from podium.generations.known import DEFAULT
 from podium.profiles.config.build import SchedulerConfig, config_from, from_config, load_config
 from podium.profiles.config.describe import describe_config
-from podium.profiles.config.document import MULTI_POINT, POINTS, schemas
+from podium.profiles.config.document import MULTI_POINT, schemas
 from podium.profiles.policy.build import Options
 from profiles.config.documents import HEAD, config
 
@@ -30,7 +30,7 @@ SCALARS = (
 
 def known_keys() -> list[str]:
     found = {"key", "operator", "values", "matchExpressions", "nodeSelectorTerms", "shape"}
-    for kind in schemas().values():
+    for kind in schemas(DEFAULT).values():
         found |= set(kind.fields)
     return sorted(found | {"name", "weight", "enabled", "disabled", "args", "plugins"})
 
@@ -41,7 +41,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=20,
 )
-NAMES = st.sampled_from([*PLUGINS, "*", "Foo", "EBSLimits"])
+NAMES = st.sampled_from([*DEFAULT.plugin, "*", "Foo", "EBSLimits"])
 WEIGHTS = st.integers(-3, 200) | st.sampled_from([-(2**31), 2**31 - 1, 2**31]) | SCALARS
 ENTRIES = st.lists(st.fixed_dictionaries({"name": NAMES}, optional={"weight": WEIGHTS}), max_size=3)
 SETS = st.fixed_dictionaries({}, optional={"enabled": ENTRIES, "disabled": ENTRIES})
@@ -50,7 +50,7 @@ SETS = st.fixed_dictionaries({}, optional={"enabled": ENTRIES, "disabled": ENTRI
 def arguments() -> st.SearchStrategy[Any]:
     """Arguments that are nearly right."""
     found: list[st.SearchStrategy[Any]] = [JSON]
-    for kind in schemas().values():
+    for kind in schemas(DEFAULT).values():
         fields = dict.fromkeys(kind.fields, JSON)
         found.append(st.fixed_dictionaries({}, optional=fields))
     return st.one_of(found)
@@ -61,7 +61,9 @@ PROFILES = st.fixed_dictionaries(
     optional={
         "schedulerName": st.sampled_from(["a", "b", ""]),
         "percentageOfNodesToScore": st.integers(-1, 101),
-        "plugins": st.fixed_dictionaries({}, optional=dict.fromkeys((*POINTS, MULTI_POINT), SETS)),
+        "plugins": st.fixed_dictionaries(
+            {}, optional=dict.fromkeys((*DEFAULT.points, MULTI_POINT), SETS)
+        ),
         "pluginConfig": st.lists(
             st.fixed_dictionaries({"name": NAMES}, optional={"args": arguments()}), max_size=3
         ),

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from podium.errors import ConfigError
+from podium.generations.v1_36 import V1_36
 from podium.profiles.config.build import SchedulerConfig, load_config
 from profiles.config.documents import HEAD, config, loaded, refused, with_args
 
@@ -361,7 +362,7 @@ def test_what_is_fine(text: str) -> None:
 
 def test_json_and_yaml_are_the_same() -> None:
     document = with_args("DefaultPreemption", minCandidateNodesAbsolute=7)
-    again = load_config(json.dumps(document))
+    again = load_config(json.dumps(document), generation=V1_36)
 
     assert loaded(document).profiles == again.profiles
 

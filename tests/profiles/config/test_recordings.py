@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from podium.generations.v1_36 import V1_36
 from podium.profiles.config.build import config_from, default_config, from_config
 from podium.profiles.policy.build import Options
 
@@ -27,7 +28,11 @@ def scenarios(path: Path) -> Iterator[dict[str, Any]]:
 def test_configurations_load_and_score_with_what_was_recorded(path: Path) -> None:
     for scenario in scenarios(path):
         given = scenario.get("config")
-        found = default_config() if given is None else config_from(given)
+        found = (
+            default_config(generation=V1_36)
+            if given is None
+            else config_from(given, generation=V1_36)
+        )
         profiles = {p.scheduler_name: p for p in from_config(found, Options())}
         weights = {
             name: {weighted.name: weighted.weight for weighted in profile.priorities}

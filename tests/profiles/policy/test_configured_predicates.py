@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.rules.nodes.v1_13 import CheckNodeLabelPresence, HostName
-from podium.engine.rules.service_affinity.v1_13 import CheckServiceAffinity
+from podium.engine.rules.nodes.predicates import CheckNodeLabelPresence, HostName
+from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.profiles.policy.shipped import SHIPPED
@@ -256,6 +256,7 @@ def test_the_provider_of_1_8_has_eleven_predicates_and_seven_priorities() -> Non
 
     assert len(shipped.predicates) == 11
     assert len(made.priorities) == 7
+    assert made.always_check_all  # 1.8 stops at no predicate
     assert set(made.configured_predicates) == {
         "CheckNodeCondition",
         "CheckVolumeBinding",

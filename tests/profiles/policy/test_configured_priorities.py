@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from podium.engine.framework.profile import Profile
-from podium.engine.rules.nodes.v1_13 import NodeLabelPriority
-from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
-from podium.engine.rules.resources.v1_13 import RequestedToCapacityRatioPriority
-from podium.engine.rules.service_affinity.v1_13 import ServiceAntiAffinity
+from podium.engine.rules.nodes.predicates import NodeLabelPriority
+from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.resources.predicates import RequestedToCapacityRatioPriority
+from podium.engine.rules.service_affinity import ServiceAntiAffinity
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policy.policies import policy, priorities, profile
 
@@ -51,7 +51,19 @@ def test_an_empty_list_is_no_priorities() -> None:
     made = profile(policy(priorities=[]))
 
     assert made.priorities == ()
-    assert any("no priorities" in note for note in made.notes)
+    assert made.notes == ("no priorities: every node that fits is as good as any other",)
+
+
+def test_without_priorities_the_extenders_that_score_are_named() -> None:
+    scores = {"urlPrefix": "http://scores", "prioritizeVerb": "prioritize", "weight": 1}
+    filters = {"urlPrefix": "http://filters", "filterVerb": "filter"}
+
+    assert profile(policy(priorities=[], extenders=[filters, scores])).notes == (
+        "no priorities: only the extenders score nodes: http://scores",
+    )
+    assert profile(policy(priorities=[], extenders=[filters])).notes == (
+        "no priorities: every node that fits is as good as any other",
+    )
 
 
 def test_the_last_of_equal_names_counts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.engine.generations.v1_13 import PREDICATES
+from podium.generations.predicates import PREDICATES
 from podium.profiles.policy.build import Options, from_provider
 from podium.profiles.policy.describe import catalogue, describe
 from profiles.policy.policies import policy, predicates, priorities, profile

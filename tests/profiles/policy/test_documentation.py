@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.engine.generations.v1_13 import PRIORITIES
+from podium.generations.predicates import PRIORITIES
 from podium.profiles.policy.build import Options, from_policy, parse_policy
 from podium.profiles.policy.feature_gates import GATES
 from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.rules.volumes.limits.v1_13 import MaxVolumeCount
+from podium.engine.rules.volumes.limits.predicates import MaxVolumeCount
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policy.policies import policy, predicates, profile, refusal, running
@@ -128,7 +128,7 @@ def test_percentage_of_nodes_to_score(given: int | None, used: int) -> None:
     [
         ({"percentage_of_nodes_to_score": 101}, "must be in the range 0-100"),
         ({"hard_pod_affinity_symmetric_weight": 0}, "must be in the range 1-100"),
-        ({"ties": "coin"}, "known: round-robin, first, random:SEED"),
+        ({"ties": "coin"}, "known: kube-scheduler, first, round-robin, random:SEED"),
         (gates(PodPriorities=True), "did you mean PodPriority? known: AttachVolumeLimit, "),
         (gates(BalanceAttachedNodeVolumes=True), "BalanceAttachedNodeVolumes=true is not supp"),
         (gates(BlockVolume=False), "feature gate BlockVolume=false is not supported"),

@@ -12,11 +12,11 @@ import pytest
 
 from builders import node, pod, simulation
 from podium.cli.main import run
-from podium.engine.user_rules.adapter import UserPredicate, UserPriority
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.profiles.policy.describe import describe
-from podium.profiles.user_rules.loading import Rules, load_rules
+from podium.profiles.user_rules.adapter import UserPredicate, UserPriority
+from podium.profiles.user_rules.loading import LoadedRules, load_rules, with_rules
 
 OWN = """
 from podium.rules import predicate, priority
@@ -57,7 +57,7 @@ def forget_modules() -> Iterator[None]:
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if name.startswith(("podium_rules_", "site_rules", "shared_zone_of_rules")):
+        if name.startswith(("podium_rules_", "site_rules", "shared_zone_of_rules", "neighbour_of")):
             del sys.modules[name]
 
 
@@ -158,6 +158,16 @@ def test_a_policy_that_lists_none_of_a_kind_gets_all_of_it(own: str) -> None:
             id="a built-in name",
         ),
         pytest.param(
+            "from podium.rules import *\n@predicate('NodeAffinity')\ndef f(pod, node): return True",
+            "NodeAffinity is a built-in plugin",
+            id="the name of a plugin",
+        ),
+        pytest.param(
+            "from podium.rules import *\n@reserve('VolumeBinding')\ndef f(pod, node): return {}",
+            "VolumeBinding is a built-in plugin",
+            id="the name of a plugin, for another kind of rule",
+        ),
+        pytest.param(
             "from podium.rules import *\n"
             "@predicate('Mine')\ndef f(pod, node): return True\n"
             "@predicate('Mine')\ndef g(pod, node): return True",
@@ -208,9 +218,49 @@ def test_no_such_file_or_module() -> None:
         load_rules(["nowhere_at_all"])
 
 
+def test_a_rule_may_have_the_name_of_one_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from podium.rules import *\n"
+        "@predicate('LeastRequestedPriority')\ndef f(pod, node): return True\n"
+        "@predicate('Both')\ndef g(pod, node): return True\n"
+        "@priority('Both')\ndef h(pod, node): return 1\n",
+        "utf-8",
+    )
+
+    profile = with_rules(from_provider("DefaultProvider", Options()), load_rules([str(path)]))
+
+    predicates = [rule.name for rule in profile.predicates if isinstance(rule, UserPredicate)]
+    assert predicates == ["LeastRequestedPriority", "Both"]
+    assert "Both" in [each.name for each in profile.priorities]
+
+
+def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path) -> None:
+    for folder, name in (("a", "First"), ("b", "Second")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "neighbour_of_rules.py").write_text(f"HERE = {folder!r}\n", "utf-8")
+        (tmp_path / folder / "own.py").write_text(
+            "from dataclasses import dataclass\n"
+            "from neighbour_of_rules import HERE\n"
+            "from podium.rules import predicate\n"
+            "@dataclass\nclass Zone:\n    name: str = HERE\n"
+            f"@predicate({name!r})\n"
+            "def own(pod, node): return Zone().name\n",
+            "utf-8",
+        )
+
+    rules = load_rules([str(tmp_path / "a/own.py"), str(tmp_path / "b/own.py")])
+
+    functions = [spec.function for spec in rules.predicates.values()]
+    assert list(rules.predicates) == ["First", "Second"]
+    assert [each(None, None) for each in functions] == ["a", "b"]
+    for each in functions:
+        assert getattr(sys.modules[each.__module__], each.__name__) is each
+
+
 def test_no_rules_cost_nothing() -> None:
-    assert not Rules()
-    assert load_rules([]) == Rules()
+    assert not LoadedRules()
+    assert load_rules([]) == LoadedRules()
 
 
 # The command line -----------------------------------------------------------------------------
@@ -270,7 +320,9 @@ def test_a_rule_that_fails_is_told_of_with_pod_and_node(
         "utf-8",
     )
 
-    assert run(["schedule", cluster, "--provider", "DefaultProvider", "--rules", str(path)]) == 1
+    flags = ["--provider", "DefaultProvider", "--rules", str(path), "--exit-code"]
+
+    assert run(["schedule", cluster, *flags]) == 1
     seen = capsys.readouterr()
     assert "0/3 nodes are available: 3 rule Bad failed." in seen.out
     assert "rule Bad failed for pod default/web on node n-1: KeyError: 'rack'" in seen.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import node, pod, profile, simulation
 from podium.engine.framework.decision import Decision
-from podium.engine.rules.resources.v1_13 import LeastRequestedPriority, MostRequestedPriority
+from podium.engine.rules.resources.predicates import LeastRequestedPriority, MostRequestedPriority
 
 RULES = profile(priorities=[(LeastRequestedPriority(), 3), (MostRequestedPriority(), 1)])
 WANTED = pod(requests={"cpu": "1", "memory": "1Gi"})

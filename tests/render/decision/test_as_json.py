@@ -23,13 +23,15 @@ from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender, Filtered
 from podium.engine.framework.rule import Refused
-from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
-from podium.engine.rules.volumes.binding.v1_13 import CheckVolumeBinding
+from podium.engine.rules.resources.predicates import LeastRequestedPriority
+from podium.engine.rules.volumes.binding.predicates import CheckVolumeBinding
 from podium.errors import ConfigError
-from podium.library.recordings.replay import profiles_of
-from podium.library.recordings.scenarios import objects_of, pending_of, scenario_of
+from podium.past.recordings.replay import profiles_of
+from podium.past.recordings.scenarios import objects_of, pending_of, scenario_of
 from podium.render.decision.as_json import to_json
 from render.json_schema import problems
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "decision.schema.json").read_text())
@@ -53,6 +55,7 @@ def test_every_decision_follows_the_schema(file: Path) -> None:
             [rules] = profiles_of(scenario)
         except ConfigError:
             continue
+        assert scenario.options is not None
         run = Simulation(rules, after_preemption=scenario.options.after_preemption)
         run.load(objects_of(scenario))
         for step in run.run(pending_of(scenario), recording=True):

@@ -12,8 +12,8 @@ import pytest
 import builders as b
 import builders_v1_36 as c
 import podium
-from podium.engine.cycle.causes import find_causes
 from podium.engine.framework import causes
+from podium.library.reasoning.causes import find_causes
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.render.decision.analysis import rejection_groups
@@ -302,7 +302,13 @@ def test_nodes_on_which_the_search_is_not_repeated_are_named() -> None:
     ("term", "text"),
     [
         (b.node_term(), "an empty term matches no node"),
-        (b.node_term(b.expression("n", "Near", "x")), "the term is not valid, and matches no node"),
+        (
+            b.node_term(b.expression("n", "Near", "x")),
+            (
+                'the term is not valid, and matches no node: "Near" is not a valid node selector '
+                "operator"
+            ),
+        ),
         (
             b.node_term(b.expression("n", "Gt", "7")),
             "n Gt [7]: the node has ten, which is no integer",

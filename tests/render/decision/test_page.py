@@ -12,8 +12,8 @@ import pytest
 
 from builders import node, nodes, pod, profile, simulation
 from podium.engine.framework.decision import Decision
-from podium.engine.rules.resources.v1_13 import LeastRequestedPriority
-from podium.engine.state.device_plan import ClaimPlan, DevicePlan
+from podium.engine.rules.resources.predicates import LeastRequestedPriority
+from podium.engine.state.reservation import ClaimPlan, DevicePlan
 from podium.engine.state.verdicts import Verdicts
 from podium.objects.kinds.devices import (
     AllocatedDevice,

@@ -60,7 +60,12 @@ def test_only_pods_that_are_not_placed_are_highlighted() -> None:
 
     assert lines[0] == ("test: 1 node, 3 pods, 2 pending", {"bold": True})
     styles = {line.split()[0]: style for line, style in lines if line.startswith("default/")}
-    assert styles == {"default/vip": {}, "default/big": {"fg": "yellow"}, "default/low": {}}
+    assert styles == {
+        "default/vip": {},
+        "default/big": {"fg": "yellow"},
+        "default/low": {},
+        "default/big:": {"fg": "yellow"},  # its plain sentence
+    }
 
 
 def test_columns_line_up_and_lines_end_in_no_blanks() -> None:

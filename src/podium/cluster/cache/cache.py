@@ -1,19 +1,17 @@
 """The scheduler's cache: nodes and placed pods, confirmed by the API server or assumed.
 
     absent --assume--> assumed --add_pod--> confirmed --remove_pod--> absent
-                        |  ^                    ^
-                 forget,|  |finish_binding      |add_pod (of a pod that another scheduler placed)
-                 expire v  |(starts the clock)  |
-                      absent                  absent
+                         |                     ^
+                         |forget               |add_pod (of a pod that another scheduler placed)
+                         v                     |
+                       absent                absent
 
 A pod is assumed on its node as soon as the node is chosen, so that the next decision counts it; the
-watch confirms it later. If the confirmation does not arrive in time after the binding has finished,
-the assumption expires. Time is an argument; no clock is read here.
+watch confirms it later. An assumption lasts until the pod is confirmed, forgotten or removed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,9 +26,7 @@ from podium.cluster.cache.node_tree import (
     zone_key,
 )
 from podium.cluster.cache.past import Past
-from podium.engine.state.device_plan import DevicePlan
 from podium.engine.state.journal import DEFAULT_LIMIT
-from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
@@ -38,40 +34,20 @@ if TYPE_CHECKING:
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.catalog import Catalog
+    from podium.engine.state.reservation import Reservation
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
-ASSUMED_SECONDS = 30.0
+NOTHING: Mapping[str, Reservation] = MappingProxyType({})
 
 
-NOTHING: Mapping[str, object] = MappingProxyType({})
-#: Of an assumed pod without volumes to bind; only read.
-NO_PROMISES: tuple[Sequence[str], Sequence[str]] = ((), ())
-
-
-def ignore_reservations(pod: str, node: str, reservations: Mapping[str, object]) -> None:
-    """Take no note of reservations that are over."""
-
-
-def no_reservations(pod: Pod) -> Mapping[str, object]:  # noqa: ARG001
+def no_reservations(pod: Pod) -> Mapping[str, Reservation]:  # noqa: ARG001
     """Nothing was reserved for the pod."""
     return NOTHING
 
 
 class CacheError(PodiumError):
     """An event does not fit the state of the cache."""
-
-
-class _Assumed:
-    """A pod that this scheduler placed and the API server has not confirmed yet."""
-
-    __slots__ = ("deadline", "node", "promises")
-
-    def __init__(self, node: str, promises: tuple[Sequence[str], Sequence[str]]) -> None:
-        self.node = node
-        self.deadline: float | None = None
-        #: Names of volumes, and keys of claims, that were assumed to be bound for the pod.
-        self.promises = promises
 
 
 class Cache:
@@ -84,25 +60,20 @@ class Cache:
         catalog: Catalog | None = None,
         listed_order: bool = False,
         node_order: str = "cursors",
-        ttl_seconds: float = ASSUMED_SECONDS,
         journal_limit: int = DEFAULT_LIMIT,
     ) -> None:
         self.columns = Columns(accounting, catalog=catalog, journal_limit=journal_limit)
         self._journal_limit = journal_limit
         self.tree = NodeTree()
-        self.ttl_seconds = ttl_seconds
         self._listed_order = listed_order
         self._one_list = node_order == "list"
         self._zone_labels: ZoneLabels = ZONE_LABELS if self._one_list else BETA_ZONE_LABELS
         #: Where the next pod begins in the list.
         self._start = 0
-        self._assumed: dict[str, _Assumed] = {}
-        #: Called with pod, node and reservations when a pod with reservations leaves its node.
-        self.unreserved: Callable[[str, str, Mapping[str, object]], None] = ignore_reservations
+        #: The node of each pod that this scheduler placed and the API server has not confirmed yet.
+        self._assumed: dict[str, str] = {}
         #: What was reserved for a placed pod that this cache did not assume, read from the pod.
-        self.restored: Callable[[Pod], Mapping[str, object]] = no_reservations
-        #: Per volume or claim, the number of assumed pods whose bindings include it.
-        self._promises: Counter[str] = Counter()
+        self.restored: Callable[[Pod], Mapping[str, Reservation]] = no_reservations
         #: Rows in node order, and the same twice in a row: an order is a part of them.
         self._ring: tuple[np.ndarray, np.ndarray] = (np.zeros(0, np.int64),) * 2
         #: The same order (the same array) for as long as it does not change.
@@ -125,7 +96,6 @@ class Cache:
             accounting,
             catalog=columns.catalog,
             node_order=node_order,
-            ttl_seconds=self.ttl_seconds,
             journal_limit=self._journal_limit,
         )
         for row in columns.nodes.order.tolist():
@@ -140,10 +110,9 @@ class Cache:
         new._assumed = {
             u: a for u, a in self._assumed.items() if new.columns.pods.by_uid.get(u) is not None
         }
-        new._promises = self._promises
         for uid, reservations in columns.pods.reservations.items():
             new.columns.pods.reserve(uid, reservations)
-        new.unreserved, new.restored = self.unreserved, self.restored
+        new.restored = self.restored
         return new
 
     @property
@@ -152,6 +121,12 @@ class Cache:
         return self.columns.catalog
 
     # Nodes
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """The labels of a node; none if there is no such node."""
+        row = self.columns.nodes.row_of.get(name)
+        node = self.columns.nodes.objects[row] if row is not None else None
+        return node.labels if node is not None else {}
+
     def put_node(self, node: Node) -> None:
         """A node was added or changed."""
         if self.columns.put_node(node):
@@ -168,7 +143,8 @@ class Cache:
         if self._listed_order:
             return self.columns.nodes.order
         if self._one_list:
-            rows, start = self.tree.round_robin_order(), self._start
+            listed, start = self.tree.listed, self._start
+            rows = self.tree.round_robin_order() if listed is None else listed
         else:
             rows, start = self.tree.ring()
         if rows is not self._ring[0]:
@@ -182,10 +158,16 @@ class Cache:
             self._rolled = (start, rolled)
         return self._rolled[1]
 
+    def listed(self) -> np.ndarray:
+        """The rows of all nodes in the order of the list, wherever the next pod begins."""
+        if self._one_list and not self._listed_order:
+            return self.tree.round_robin_order()
+        return self.columns.nodes.order
+
     def advance(self, consumed: int, *, dropped: bool = False) -> None:
         """Move on by the nodes that were examined; *dropped*: the last one did not count."""
         if self._one_list:
-            self._start = (self._start + consumed - dropped) % max(len(self.tree), 1)
+            self._start = (self._start + consumed - dropped) % max(len(self.tree.zone_of), 1)
         else:
             self.tree.advance(consumed)
 
@@ -210,75 +192,38 @@ class Cache:
         """The number of pods that are assumed and not confirmed."""
         return len(self._assumed)
 
-    def assume(self, pod: Pod, node: str, reservations: Mapping[str, object] = NOTHING) -> None:
+    def assume(
+        self, pod: Pod, node: str, reservations: Mapping[str, Reservation] = NOTHING
+    ) -> None:
         """Assume that the pod runs on the node, with everything that was reserved for it there."""
         uid = pod.uid
         if uid in self.columns.pods.by_uid:
             raise CacheError(f"pod {uid} is in the cache, so can't be assumed")
         self.columns.add_pod(pod, node)
-        plan = None
         if reservations:
             self.columns.pods.reserve(uid, reservations)
-            plans = (each for each in reservations.values() if isinstance(each, VolumePlan))
-            plan = next(plans, None)
-            self._take_devices(reservations)
-        promises = NO_PROMISES if plan is None else self._promise(pod, node, plan)
-        self._assumed[uid] = _Assumed(node, promises)
+            for reserved in reservations.values():
+                reserved.assume(pod, node, self.columns.catalog)
+        self._assumed[uid] = node
 
-    def _take_devices(self, reservations: Mapping[str, object]) -> None:
-        """Count devices as in use from now on, until the claims say so themselves."""
-        claims = self.columns.catalog.resource_claims
-        for reserved in reservations.values():
-            for each in reserved.claims if isinstance(reserved, DevicePlan) else ():
-                if each.allocation is not None:
-                    claims.reserve(each.claim.uid, each.allocation)
-
-    def _give_devices_back(self, reservations: Mapping[str, object]) -> None:
-        claims = self.columns.catalog.resource_claims
-        for reserved in reservations.values():
-            for each in reserved.claims if isinstance(reserved, DevicePlan) else ():
-                if each.allocation is not None:
-                    claims.release(each.claim.uid)
-
-    def _unreserve(self, uid: str) -> None:
-        """Drop what was reserved for a pod that leaves its node, and report it."""
-        reservations = self.columns.pods.unreserve(uid)
-        if reservations:
-            self._give_devices_back(reservations)
-        resident = self.columns.pods.by_uid.get(uid)
-        if reservations and resident is not None:
-            self.unreserved(resident.key, self.columns.nodes.names[resident.row], reservations)
-
-    def finish_binding(self, uid: str, now: float) -> None:
-        """The binding was sent; the time limit for its confirmation starts."""
-        assumed = self._assumed.get(uid)
-        if assumed is not None:
-            assumed.deadline = now + self.ttl_seconds
+    def _release(self, uid: str, *, bound: bool) -> None:
+        """Release what was reserved for a pod that leaves its node."""
+        resident = self.columns.pods.by_uid[uid]
+        node = self.columns.nodes.names[resident.row]
+        for reserved in self.columns.pods.unreserve(uid).values():
+            reserved.release(resident.key, node, self.columns.catalog, bound=bound)
 
     def forget(self, pod: Pod) -> None:
         """The pod was not bound after all."""
         assumed = self._assumed.get(pod.uid)
         if assumed is None:
             raise CacheError(f"pod {pod.uid} wasn't assumed so cannot be forgotten")
-        if pod.spec.node_name and pod.spec.node_name != assumed.node:
-            wrong = f"pod {pod.uid} was assumed on {assumed.node}"
+        if pod.spec.node_name and pod.spec.node_name != assumed:
+            wrong = f"pod {pod.uid} was assumed on {assumed}"
             raise CacheError(f"{wrong} but assigned to {pod.spec.node_name}")
-        self._break(pod.uid)
-        self._unreserve(pod.uid)
+        del self._assumed[pod.uid]
+        self._release(pod.uid, bound=False)
         self.columns.remove_pod(pod.uid)
-
-    def expire(self, now: float) -> list[str]:
-        """Remove assumed pods whose confirmation is overdue; returns their uids."""
-        late = [
-            uid
-            for uid, assumed in self._assumed.items()
-            if assumed.deadline is not None and assumed.deadline < now
-        ]
-        for uid in late:
-            self._break(uid)
-            self._unreserve(uid)
-            self.columns.remove_pod(uid)
-        return late
 
     def add_pod(self, pod: Pod) -> None:
         """The API server says that the pod has a node."""
@@ -289,7 +234,7 @@ class Cache:
             self.columns.pods.reserve(pod.uid, self.restored(pod))
         elif assumed is None:
             raise CacheError(f"pod {pod.uid} was already in added state")
-        elif assumed.node != pod.spec.node_name:
+        elif assumed != pod.spec.node_name:
             # Another scheduler bound it elsewhere; on the assumed node the assumed copy stays.
             self.columns.remove_pod(pod.uid)
             self.columns.add_pod(pod)
@@ -325,33 +270,5 @@ class Cache:
                 f"pod {uid} is not found in scheduler cache, so cannot be removed from it"
             )
         self._assumed.pop(uid, None)
-        self._unreserve(uid)
+        self._release(uid, bound=True)
         self.columns.remove_pod(uid)
-
-    # Volumes
-    def keep_promise(self, name: str) -> None:
-        """Drop the assumption about a volume or a claim (`namespace/name`): it is bound now."""
-        self._promises.pop(name, None)
-        self.columns.catalog.promised_volumes.pop(name, None)
-        self.columns.catalog.provisioning.pop(name, None)
-
-    def _promise(
-        self, pod: Pod, node: str, plan: VolumePlan
-    ) -> tuple[Sequence[str], Sequence[str]]:
-        catalog = self.columns.catalog
-        for name, volume in (*plan.bind.items(), *plan.again):
-            claim = catalog.claims.get(name, pod.namespace)
-            if claim is not None:
-                catalog.promised_volumes[volume] = claim
-        keys = [f"{pod.namespace}/{name}" for name in plan.provision]
-        catalog.provisioning.update(dict.fromkeys(keys, node))
-        volumes = [volume for _, volume in (*plan.bind.items(), *plan.again)]
-        self._promises.update((*volumes, *keys))
-        return volumes, keys
-
-    def _break(self, uid: str) -> None:
-        volumes, claims = self._assumed.pop(uid).promises
-        for name in (*volumes, *claims):
-            self._promises[name] -= 1
-            if self._promises[name] <= 0:
-                self.keep_promise(name)  # no other pod assumes it

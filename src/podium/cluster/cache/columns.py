@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.cluster.cache.node_tree import zone_key
-from podium.engine.rules.nodes.v1_36 import seen_features
+from podium.engine.rules.nodes.plugins import seen_features
 from podium.engine.state.node_columns import ImageNodes
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View
@@ -55,6 +55,11 @@ class Columns(View):
         self.pods.move_labels(row, moves)
         self.journal.note_node(row)
         return True
+
+    def count_images_anew(self) -> None:
+        """Let every node know its images as they are counted now, as after an update of each."""
+        for row in self.nodes.count_images_anew():
+            self.journal.note_node(row)
 
     def drop_node(self, name: str) -> None:
         """Remove a node. Pods that are still on it keep its row, as that of an unknown node."""
@@ -105,7 +110,7 @@ class Columns(View):
         """Put a pod on its node; a node that does not exist gets a row, too."""
         row = self._row_for_pod(node_name or pod.spec.node_name)
         resident = self.pods.add(pod, row)
-        self._note_pods(resident)
+        self.note_pods(resident)
         return resident
 
     def add_pods(self, pods: Iterable[Pod]) -> list[Pod]:
@@ -143,7 +148,7 @@ class Columns(View):
     def remove_pod(self, uid: str) -> None:
         """Take a pod off its node; the last pod of the node takes its place."""
         resident = self.pods.remove(uid)
-        self._note_pods(resident)
+        self.note_pods(resident)
         row = resident.row
         if row in self.pods.unknown_nodes and not self.pods.residents[row]:
             self.pods.unknown_nodes.discard(row)
@@ -158,13 +163,14 @@ class Columns(View):
         resident = self.pods.by_uid[uid]
         if not resident.terminating:
             self.pods.mark_terminating(resident)
-            self._note_pods(resident)
+            self.note_pods(resident)
 
     def set_nominated(self, pods: Mapping[str, Iterable[Pod]]) -> None:
         """Replace the nominated pods: those of each node, in order of nomination."""
         self.pods.set_nominated(pods)
 
-    def _note_pods(self, resident: Resident) -> None:
+    def note_pods(self, resident: Resident) -> None:
+        """Note in the journal that the pods of a row changed by this one."""
         if resident.cls.volumes:
             self.journal.note_volumes(resident.row)
         self.journal.note_pods(resident.row)
@@ -211,10 +217,11 @@ class Columns(View):
         for name, found in past.pressures.items():
             nodes.facts.pressures.put(row_of[name], frozenset(found))
         for name, used in past.ports.items():
-            self._restore_ports(row_of[name], {(ip, kind, number) for ip, kind, number in used})
+            self.restore_ports(row_of[name], {(ip, kind, number) for ip, kind, number in used})
         self.journal.start_epoch()
 
-    def _restore_ports(self, row: int, used: set[Port]) -> None:
+    def restore_ports(self, row: int, used: set[Port]) -> None:
+        """Let these host ports, which pods of the row name, be in use and no others."""
         for port in self.pods.ports[row] - used:
             rows = self.pods.port_rows[port]
             rows.discard(row)

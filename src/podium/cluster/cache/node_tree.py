@@ -94,7 +94,8 @@ class NodeTree:
     def __init__(self) -> None:
         """An empty tree."""
         self._zones: dict[str, _Zone] = {}
-        self._zone_of: dict[str, str] = {}
+        #: The zone of each node.
+        self.zone_of: dict[str, str] = {}
         #: Which zone is next. With the zones' own cursors: the state at the last change.
         self._turn = 0
         #: Nodes yielded since then, counted within the lead and one cycle.
@@ -104,18 +105,20 @@ class NodeTree:
         self._cycle: _Walk | None = _NOWHERE
         self._pass: tuple[int, int, np.ndarray] = (0, 0, _NOWHERE.rows)
         self._list = _NodeList()
+        #: What `round_robin_order` gives while no node comes or goes; None: it is to be asked.
+        self.listed: np.ndarray | None = None
 
     def __len__(self) -> int:
         """The number of nodes."""
-        return len(self._zone_of)
+        return len(self.zone_of)
 
     def __contains__(self, name: str) -> bool:
         """Whether the node is in the tree."""
-        return name in self._zone_of
+        return name in self.zone_of
 
     def add(self, name: str, zone: str, row: int) -> None:
         """Append a node to its zone. A name that is in the tree already is left where it is."""
-        if name in self._zone_of:
+        if name in self.zone_of:
             return
         self._settle()
         found = self._zones.get(zone)
@@ -123,7 +126,8 @@ class NodeTree:
             found = self._zones[zone] = _Zone()
         found.names.append(name)
         found.rows.append(row)
-        self._zone_of[name] = zone
+        self.zone_of[name] = zone
+        self.listed = None
         self._list.note_added(name, row)
 
     def remove(self, name: str) -> bool:
@@ -132,13 +136,14 @@ class NodeTree:
         No cursor moves: the node that steps into the freed place is skipped until the next pass
         if the place was yielded already.
         """
-        if name not in self._zone_of:
+        if name not in self.zone_of:
             return False
         self._settle()
-        key = self._zone_of.pop(name)
+        key = self.zone_of.pop(name)
         zone = self._zones[key]
         place = zone.names.index(name)
         del zone.names[place]
+        self.listed = None
         self._list.note_removed(name, zone.rows.pop(place))
         if not zone.names:
             del self._zones[key]
@@ -146,7 +151,7 @@ class NodeTree:
 
     def update(self, name: str, zone: str, row: int) -> None:
         """Move a node whose zone changed to the end of its new zone; add an unknown one."""
-        if self._zone_of.get(name) == zone:
+        if self.zone_of.get(name) == zone:
             return
         self.remove(name)
         self.add(name, zone, row)
@@ -205,6 +210,7 @@ class NodeTree:
         if rows is None:
             self._list = _NodeList(self._walks()[1].rows)
             rows = self._walks()[1].rows
+        self.listed = rows
         return rows
 
     def position(self) -> TreePosition:
@@ -229,13 +235,13 @@ class NodeTree:
             tree._zones[key] = _Zone(
                 list(names), array("q", map(row_of.__getitem__, names)), cursor
             )
-            tree._zone_of.update(dict.fromkeys(names, key))
+            tree.zone_of.update(dict.fromkeys(names, key))
         tree._turn, tree._calls = position.turn, position.calls
         tree._lead = tree._cycle = None
         if position.listed is None:
             tree._list = _NodeList(tree._walks()[1].rows)
         else:
-            present = {name: row_of[name] for name in tree._zone_of}
+            present = {name: row_of[name] for name in tree.zone_of}
             tree._list = _NodeList.restored(position.listed, present)
         return tree
 

@@ -14,7 +14,7 @@ import math
 import msgspec
 
 from podium.cluster.queue.heap import KeyedHeap, Rank
-from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.queue.queued_group import Entity
 from podium.objects.timestamps import NEVER
 
 _NANOS = 10**9
@@ -26,26 +26,28 @@ class Backoff(msgspec.Struct, frozen=True):
     initial: float = 1.0
     maximum: float = 10.0
 
-    def duration(self, failures: int) -> float:
-        """Seconds of rest after so many failures."""
+    def duration(self, failures: int, size: int = 1) -> float:
+        """Seconds of rest of *size* pods together, after so many failures."""
         if failures <= 0:
             return 0.0
         first, most = round(self.initial * _NANOS), round(self.maximum * _NANOS)
+        if size > 1:
+            most = int(most * math.sqrt(size))
         doublings = failures - 1
         # Compared by shifting the maximum down: shifting the other way would overflow upstream.
         if first > most >> doublings:
-            return self.maximum
+            return most / _NANOS
         return (first << doublings) / _NANOS
 
-    def expiry(self, queued: QueuedPod) -> float:
-        """The second in which the pod's rest ends; `NEVER` if it need not rest.
+    def expiry(self, queued: Entity) -> float:
+        """The second in which the rest ends; `NEVER` if there is none.
 
         Errors in a row count alone; without one, all the times it was found unschedulable.
         """
         failures = queued.errors or queued.rejections
         if not failures or not self.maximum:
             return NEVER
-        return float(math.floor(queued.failed_at + self.duration(failures)))
+        return float(math.floor(queued.failed_at + self.duration(failures, queued.size)))
 
     @staticmethod
     def rests(expiry: float, now: float) -> bool:
@@ -67,35 +69,35 @@ class BackoffPool:
     def __init__(self, backoff: Backoff) -> None:
         """An empty pool."""
         self._backoff = backoff
-        self._rejected: KeyedHeap[QueuedPod] = KeyedHeap()
-        self._failed: KeyedHeap[QueuedPod] = KeyedHeap()
+        self._rejected: KeyedHeap[Entity] = KeyedHeap()
+        self._failed: KeyedHeap[Entity] = KeyedHeap()
 
     def __len__(self) -> int:
         """The number of resting pods."""
         return len(self._rejected) + len(self._failed)
 
-    def expiry(self, queued: QueuedPod) -> float:
+    def expiry(self, queued: Entity) -> float:
         """The second in which the pod's rest ends; `NEVER` if it need not rest."""
         return self._backoff.expiry(queued)
 
-    def must_rest(self, queued: QueuedPod, now: float) -> bool:
+    def must_rest(self, queued: Entity, now: float) -> bool:
         """Whether the pod's rest is not over."""
         return self._backoff.rests(self._backoff.expiry(queued), now)
 
-    def get(self, key: str) -> QueuedPod | None:
+    def get(self, key: str) -> Entity | None:
         """The resting pod under this key."""
         return self._rejected.get(key) or self._failed.get(key)
 
-    def put(self, queued: QueuedPod, rank: Rank) -> None:
+    def put(self, queued: Entity, rank: Rank) -> None:
         """Let a pod rest; *rank* orders those that wake in the same second."""
         expiry = self._backoff.expiry(queued)
-        if queued.errors:
+        if queued.rests_apart:
             # The order of arrival alone: a failed pod's priority does not shorten its rest.
             self._failed.put(queued.key, queued, (expiry, *rank[2:]))
         else:
             self._rejected.put(queued.key, queued, (expiry, *rank))
 
-    def remove(self, key: str) -> QueuedPod | None:
+    def remove(self, key: str) -> Entity | None:
         """Take a pod out before its time."""
         return self._rejected.remove(key) or self._failed.remove(key)
 
@@ -104,7 +106,7 @@ class BackoffPool:
         """Whether any pod rests."""
         return bool(self._rejected.members or self._failed.members)
 
-    def pop_rested(self, now: float) -> list[QueuedPod]:
+    def pop_rested(self, now: float) -> list[Entity]:
         """Take out every pod whose rest is over."""
         rested = []
         for heap in (self._rejected, self._failed):
@@ -113,7 +115,7 @@ class BackoffPool:
                 rested.append(first)
         return rested
 
-    def pop_early(self) -> QueuedPod | None:
+    def pop_early(self) -> Entity | None:
         """Take out the rejected pod that would wake first, although its rest goes on."""
         return self._rejected.pop()
 

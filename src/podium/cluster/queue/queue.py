@@ -13,7 +13,7 @@ Upstream: internal/queue/scheduling_queue.go, Kubernetes v1.13; backend/queue, v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from podium.cluster.queue.backoff import Backoff, BackoffPool
 from podium.cluster.queue.heap import DistinctHeap, KeyedHeap, Rank
 from podium.cluster.queue.in_flight import InFlight
 from podium.cluster.queue.nominations import Nominations
+from podium.cluster.queue.queued_group import Entity, GroupTurn
 from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, Waiting, written_time
 from podium.cluster.queue.unschedulable import WaitingPool
 from podium.cluster.wakeups.wakeups import (
@@ -63,8 +64,10 @@ class QueueOptions:
     keep_unwritten_nominations: bool = False
 
 
-V1_13 = QueueOptions()
-V1_36 = QueueOptions(
+#: Of schedulers that Policy files configure.
+OF_POLICIES = QueueOptions()
+#: Of those that a KubeSchedulerConfiguration configures.
+OF_CONFIGURATIONS = QueueOptions(
     backoff=Backoff(),
     pod_times=False,
     longest_wait=300.0,
@@ -77,7 +80,7 @@ class SchedulingQueue:
     """Pods by priority, then time; synchronous and in memory."""
 
     def __init__(
-        self, clock: Callable[[], float], rules: WakeRules, options: QueueOptions = V1_13
+        self, clock: Callable[[], float], rules: WakeRules, options: QueueOptions = OF_POLICIES
     ) -> None:
         """An empty queue. The *clock* returns seconds since 1970."""
         self._clock = clock
@@ -85,7 +88,7 @@ class SchedulingQueue:
         self._options = options
         # With the order of arrival in them, no two ranks are equal.
         has_arrival = options.arrival_order or not options.by_priority
-        self._active: KeyedHeap[QueuedPod] | DistinctHeap[QueuedPod] = (
+        self._active: KeyedHeap[Entity] | DistinctHeap[Entity] = (
             DistinctHeap() if has_arrival else KeyedHeap()
         )
         self._resting = BackoffPool(options.backoff or _NO_REST)
@@ -158,12 +161,17 @@ class SchedulingQueue:
         """Take the pod to be tried next, or `None` if none is ready (see `next_ready_at`)."""
         self._catch_up()
         while queued := self._pop():
+            assert isinstance(queued, QueuedPod)
             # The same pod may not be tried twice at a time, where that is kept track of.
             if not self._rules.keeps_requests or queued.pod not in self._in_flight:
                 self._cycle += 1
                 queued.attempts += 1
                 return self._in_flight.begin(queued, self._cycle)
         return None
+
+    def pop_entity(self) -> Turn | GroupTurn | None:
+        """The same, where pods of a group are scheduled together: it may be a group."""
+        return self.pop()
 
     def requeue(
         self,
@@ -217,7 +225,7 @@ class SchedulingQueue:
         """Make one waiting pod ready for its next attempt; whether it waited and is not gated."""
         now = self._catch_up()
         queued = self._waiting.get(pod.key)
-        if queued is None or queued.pod.uid != pod.uid:
+        if not isinstance(queued, QueuedPod) or queued.pod.uid != pod.uid:
             return False
         self._waiting.remove(pod.key)
         return self._enter(queued, Wake.NOW, now) is Pool.ACTIVE
@@ -232,6 +240,11 @@ class SchedulingQueue:
         return min((time for time in times if time is not None), default=None)
 
     # --- nominations ----------------------------------------------------------------------
+
+    @property
+    def nominations(self) -> Nominations:
+        """The pods that are nominated to nodes."""
+        return self._nominations
 
     def nominated_on(self, node: str) -> tuple[Pod, ...]:
         """The pods nominated to a node, in the order of nomination."""
@@ -336,11 +349,11 @@ class SchedulingQueue:
         if late:
             self._move_without_event(late, now)
 
-    def _late(self, queued: QueuedPod, now: float) -> bool:
+    def _late(self, queued: Entity, now: float) -> bool:
         since = max(queued.timestamp, queued.flushed_at)
         return since != NEVER and now - since > self._options.longest_wait
 
-    def _move_without_event(self, pods: Sequence[QueuedPod], now: float) -> int:
+    def _move_without_event(self, pods: Sequence[Entity], now: float) -> int:
         requests = self._rules.requests(WaitedTooLong(), len(self._waiting))
         return sum(self._move(request, pods, now) for request in requests)
 
@@ -364,6 +377,11 @@ class SchedulingQueue:
         return None if queued is None else queued.pod
 
     def _find(self, key: str) -> QueuedPod | None:
+        """The pod under this key, in whichever pool."""
+        found = self._entity(key)
+        return found if isinstance(found, QueuedPod) else None
+
+    def _entity(self, key: str) -> Entity | None:
         return self._active.get(key) or self._resting.get(key) or self._waiting.get(key)
 
     def _add(self, queued: QueuedPod, now: float) -> Pool:
@@ -372,7 +390,7 @@ class SchedulingQueue:
             self._nominations.refresh(queued.pod)
         return pool
 
-    def _pop(self) -> QueuedPod | None:
+    def _pop(self) -> Entity | None:
         queued = self._active.pop()
         if queued is None and self._options.pop_resting:
             queued = self._resting.pop_early()
@@ -391,7 +409,7 @@ class SchedulingQueue:
         elif self._resting.get(key):
             self._resting.put(queued, self._rank(queued))
         elif (wake := self._rules.own_update(old, queued.pod, queued)) is Wake.NO:
-            self._waiting.put(queued, self._rules.interests(queued))
+            self._waiting.put(queued, self._interests(queued))
         else:
             self._waiting.remove(key)
             self._enter(queued, wake, now)
@@ -405,12 +423,12 @@ class SchedulingQueue:
         queued.failed_at, queued.flushed_at = now, NEVER
         queued.timestamp = written_time(queued.pod) if self._options.pod_times else now
 
-    def _move(self, request: MoveRequest, pods: Iterable[QueuedPod], now: float) -> int:
+    def _move(self, request: MoveRequest, pods: Iterable[Entity], now: float) -> int:
         moved = 0
         for queued in pods:
             if queued.gated_by and request.topics and queued.gated_by not in request.topics:
                 continue
-            wake = self._rules.wakes(request, queued)
+            wake = self._wakes(request, queued)
             if wake is not Wake.NO:
                 self._waiting.remove(queued.key)
                 self._enter(queued, wake, now)
@@ -419,14 +437,22 @@ class SchedulingQueue:
         self._in_flight.record(request)
         return moved
 
-    def _enter(self, queued: QueuedPod, wake: Wake, now: float) -> Pool:
-        """Put a pod, which is in no pool, where it belongs. Gates are looked at here only."""
+    def _interests(self, queued: Entity) -> Collection[str]:
+        """The topics under which a waiting entity is to be found."""
+        assert isinstance(queued, QueuedPod)
+        return self._rules.interests(queued)
+
+    def _wakes(self, request: MoveRequest, queued: Entity) -> Wake:
+        """What an event does to a waiting entity."""
+        assert isinstance(queued, QueuedPod)
+        return self._rules.wakes(request, queued)
+
+    def _enter(self, queued: Entity, wake: Wake, now: float) -> Pool:
+        """Put an entity, which is in no pool, where it belongs. Gates are looked at here only."""
         if wake is not Wake.NO:
-            queued.gated_by = self._rules.gate(queued.pod)
+            queued.gated_by = self._gate(queued)
         if queued.gated_by or wake is Wake.NO:
-            if queued.gated_by:
-                queued.rejected_by |= {queued.gated_by}
-            self._waiting.put(queued, self._rules.interests(queued))
+            self._waiting.put(queued, self._interests(queued))
             return Pool.GATED if queued.gated_by else Pool.UNSCHEDULABLE
         if wake is Wake.AFTER_BACKOFF and self._resting.must_rest(queued, now):
             self._resting.put(queued, self._rank(queued))
@@ -434,11 +460,21 @@ class SchedulingQueue:
         self._activate(queued)
         return Pool.ACTIVE
 
-    def _activate(self, queued: QueuedPod) -> None:
+    def _gate(self, queued: Entity) -> str:
+        """What keeps an entity from being tried: a plugin that holds one of its pods."""
+        found = ""
+        for each in queued.members():
+            each.gated_by = self._rules.gate(each.pod)
+            if each.gated_by:
+                each.rejected_by |= {each.gated_by}
+                found = each.gated_by
+        return found
+
+    def _activate(self, queued: Entity) -> None:
         self._active.put(queued.key, queued, self._rank(queued))
 
-    def _rank(self, queued: QueuedPod) -> Rank:
+    def _rank(self, queued: Entity) -> Rank:
         if not self._options.by_priority:
             return (0, 0.0, queued.arrival)
-        rank: Rank = (-queued.pod.priority, queued.timestamp)
+        rank: Rank = (-queued.priority, queued.timestamp)
         return (*rank, queued.arrival) if self._options.arrival_order else rank

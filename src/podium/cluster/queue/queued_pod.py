@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,6 +19,10 @@ class Pool(StrEnum):
     BACKOFF = "backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+    #: Pods of a group that does not exist yet.
+    INCOMPLETE = "incomplete"
+    #: Pods of a group that is being tried.
+    PENDING = "pending"
 
 
 @dataclass(slots=True)
@@ -47,6 +51,25 @@ class QueuedPod:
     def key(self) -> str:
         """The key of the pod in the queue: `namespace/name`."""
         return self.pod.key
+
+    @property
+    def priority(self) -> int:
+        """What orders it before anything else."""
+        return self.pod.priority
+
+    @property
+    def size(self) -> int:
+        """How many pods rest together."""
+        return 1
+
+    @property
+    def rests_apart(self) -> bool:
+        """Whether it is never tried before its rest is over."""
+        return bool(self.errors)
+
+    def members(self) -> Iterable[QueuedPod]:
+        """The pods that are tried together: this one alone."""
+        return (self,)
 
     @property
     def rejectors(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.queue.queued_group import Entity
 
 
 class WaitingPool:
@@ -16,9 +16,9 @@ class WaitingPool:
 
     def __init__(self) -> None:
         """An empty pool."""
-        self._pods: dict[str, QueuedPod] = {}
+        self._pods: dict[str, Entity] = {}
         self._topics: dict[str, Collection[str]] = {}
-        self._by_topic: dict[str, dict[str, QueuedPod]] = {}
+        self._by_topic: dict[str, dict[str, Entity]] = {}
         self._gated: set[str] = set()
 
     def __len__(self) -> int:
@@ -30,11 +30,11 @@ class WaitingPool:
         """How many of them are gated."""
         return len(self._gated)
 
-    def get(self, key: str) -> QueuedPod | None:
+    def get(self, key: str) -> Entity | None:
         """The waiting pod under this key."""
         return self._pods.get(key)
 
-    def put(self, queued: QueuedPod, topics: Collection[str]) -> None:
+    def put(self, queued: Entity, topics: Collection[str]) -> None:
         """Let a pod wait, or list a waiting one under other topics."""
         key = queued.key
         self._unlist(key)
@@ -45,7 +45,7 @@ class WaitingPool:
         if queued.gated_by:
             self._gated.add(key)
 
-    def remove(self, key: str) -> QueuedPod | None:
+    def remove(self, key: str) -> Entity | None:
         """Take a pod out."""
         self._unlist(key)
         return self._pods.pop(key, None)
@@ -55,7 +55,7 @@ class WaitingPool:
             self._by_topic[topic].pop(key, None)
         self._gated.discard(key)
 
-    def about(self, topics: Collection[str] | None) -> list[QueuedPod]:
+    def about(self, topics: Collection[str] | None) -> list[Entity]:
         """The pods listed under any of the *topics* (`None`: all), in the order of arrival."""
         if not self._pods:
             return []

@@ -28,10 +28,13 @@ from podium.cluster.wakeups.wakeups import (
     conditions_changed,
     resource,
 )
-from podium.engine.framework.declaration import Events, Hint, Requests
+from podium.engine.framework.declaration import EventContext, Events, Hint, Requests
+from podium.engine.framework.generation import Generation
+from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
-from podium.engine.generations.v1_36 import PLUGINS
-from podium.engine.rules.v1_36_wakeups import always
+from podium.engine.rules.plugins import always
+from podium.engine.state.accounting import NATIVE, Accounting
+from podium.generations.known import DEFAULT
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
@@ -61,7 +64,7 @@ class _Hints(dict[str, Hint]):
 
 
 class HintRules:
-    """v1.36: pods wake when a plugin that rejected them sees a chance."""
+    """Pods wake when a plugin that rejected them sees a chance."""
 
     keeps_requests: ClassVar[bool] = True
 
@@ -70,14 +73,17 @@ class HintRules:
         requests: Requests,
         filters: Sequence[FilterRule] = (),
         held_by: Callable[[Pod], str] = lambda _: "",
+        generation: Generation = DEFAULT,
     ) -> None:
         """*requests* computes what a pod requests; *filters* are those of all profiles.
 
-        *held_by* names the plugin that keeps a pod from being tried now; empty if none does.
+        *held_by* names the plugin that keeps a pod from being tried now; empty if none does. The
+        *generation* says which events plugins wait for.
         """
         self._requests = requests
         self._held_by = held_by
-        self._known = _declared_events(requests, filters)
+        self._known = _declared_events(requests, filters, generation)
+        taints = generation.wake_ups.taints_wake_like_new_nodes
         self._by_event: dict[str, dict[str, Hint]] = {}
         self._merged: dict[str, _Hints] = {}
         for plugin, registered in self._known.items():
@@ -85,7 +91,7 @@ class HintRules:
                 self._by_event.setdefault(event, {})[plugin] = hint
             # A plugin that registers new nodes is also woken by changed taints, unconditionally:
             # a relic of times when the arrival of a tainted node could be missed.
-            if "Node Add" in registered and "Node UpdateNodeTaint" not in registered:
+            if taints and "Node Add" in registered and "Node UpdateNodeTaint" not in registered:
                 self._by_event.setdefault("Node UpdateNodeTaint", {})[plugin] = always
 
     def requests(self, event: ClusterEvent, waiting: int) -> Sequence[MoveRequest]:  # noqa: ARG002
@@ -216,13 +222,36 @@ class HintRules:
             yield "UpdatePodToleration"
 
 
-def _declared_events(requests: Requests, filters: Sequence[FilterRule]) -> dict[str, Events]:
+def hint_rules(profiles: Sequence[Profile], held_by: Callable[[Pod], str]) -> HintRules:
+    """The rules of a queue for these profiles; *held_by* names the plugin that holds a pod back."""
+    filters = [rule for profile in profiles for rule in profile.predicates]
+    generation = profiles[0].generation or DEFAULT
+    return HintRules(_requests(profiles[0].accounting), filters, held_by, generation)
+
+
+def _requests(accounting: Accounting) -> Callable[[Pod], Mapping[str, int]]:
+    """What pods use up: a pod that is resized in place frees nothing before its kubelet has acted.
+
+    Of a pod that waits the status says nothing, and the specification counts.
+    """
+
+    def requests(pod: Pod) -> Mapping[str, int]:
+        taken = accounting.taken(pod)
+        return {**dict(zip(NATIVE, taken.native, strict=True)), **taken.scalars}
+
+    return requests
+
+
+def _declared_events(
+    requests: Requests, filters: Sequence[FilterRule], generation: Generation
+) -> dict[str, Events]:
     """Plugin -> its events, for all plugins that declare any."""
     found = {}
-    for name, plugin in PLUGINS.items():
+    for name, plugin in generation.plugin.items():
         events = plugin.events
         if callable(events):
-            events = events([rule for rule in filters if rule.name == name], requests)
+            own = [rule for rule in filters if rule.name == name]
+            events = events(EventContext(own, requests, generation.wake_ups))
         if events is not None:
             found[name] = events
     return found

@@ -1,9 +1,9 @@
 """One scheduling cycle: filter, score, select, reserve; or preempt.
 
-The file to read first. The stages of the scheduling framework run in this order, each in the
-module of its name. The engine decides up to and including what is reserved; the caller carries out
-binding. The cycle is a generator: where an extender must be asked it yields the question and is
-sent the reply. Without extenders it never yields, and `decide` runs it through.
+The file to read first. The stages of the scheduling framework run in this order; PreFilter, Filter
+and Score are in modules of their own. The engine decides up to and including what is reserved; the
+caller carries out binding. The cycle is a generator: where an extender must be asked it yields the
+question and is sent the reply. Without extenders it never yields, and `run` runs it through.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.cycle.post_filter import run_post_filters
 from podium.engine.cycle.pre_filter import PreFilter
-from podium.engine.cycle.reserving import reserve
 from podium.engine.cycle.searching import find_feasible, potential_rows
 from podium.engine.cycle.selecting import select_from_answers, select_node
 from podium.engine.framework.decision import Decision
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.post_filter import FailedSearch
-from podium.engine.framework.rule import AttemptError
+from podium.engine.framework.rule import AttemptError, Refused
+from podium.engine.rows.rows import OneRow
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.fast.class_answers import ClassAnswers
+    from podium.engine.framework.post_filter import PostFilter
+    from podium.engine.framework.rule import Permission
+    from podium.engine.state.reservation import Reservation
     from podium.engine.state.view import View
 
 NO_NODES = "no nodes available to schedule pods"
 
 
-def decide(view: View, attempt: Attempt) -> Decision:
+def run(steps: Generator[Any, Any, Decision]) -> Decision:
     """Run the cycle of a profile without extenders to its end."""
-    steps = cycle(view, attempt)
     try:
         question = next(steps)
     except StopIteration as done:
@@ -67,7 +69,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 row = yield from _search(view, attempt, pre_filter, answers, decision)
         if row is not None:
             attempt.mark("Selecting host done")
-            reserve(view, attempt, decision, row)
+            _reserve(view, attempt, decision, row)
             if decision.reservations:
                 attempt.mark("Reserving done")
         elif profile.post_filters:
@@ -84,7 +86,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 min_batch_rows=profile.tuning.min_batch_rows,
                 may_keep=attempt.answers is not None and not attempt.recording,
             )
-            yield from run_post_filters(profile.post_filters, failed, decision)
+            yield from _run_post_filters(profile.post_filters, failed, decision)
             attempt.mark("Preemption done")
     except AttemptError as error:
         decision.error, decision.failed_plugin = str(error), error.plugin
@@ -121,3 +123,53 @@ def _kept_answers(attempt: Attempt, pre_filter: PreFilter) -> ClassAnswers | Non
     if attempt.answers is None or attempt.recording or pre_filter.only is not None:
         return None
     return attempt.answers.of(attempt.pod)
+
+
+def _reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
+    """Note in the decision the node and what is reserved there, or which permit rule rejects it.
+
+    Nothing of the cluster changes: the caller keeps the reservations with the assumed pod, waits
+    until the pod is permitted, carries the reservations out, binds the pod, and drops the
+    reservations with the pod.
+    """
+    pod, profile = attempt.pod, attempt.profile
+    rules = plan_of(pod.cls, profile).reserving
+    if not rules and not profile.permits:
+        decision.node = view.nodes.names[row]
+        return
+    at = OneRow(view, row)
+    reservations: dict[str, Reservation] = {}
+    waits: list[tuple[str, Permission]] = []
+    for reserving in rules:
+        reserved = reserving.reserve(pod, at)
+        if reserved is not None:
+            reservations[reserving.name] = reserved
+    for permitting in profile.permits:
+        permission = permitting.permit(pod, at)
+        if permission.allowed:
+            continue
+        if permission.wait_seconds <= 0:
+            decision.refused = Refused(permitting.name, permission.reason)
+            return
+        waits.append((permitting.name, permission))
+    decision.reservations, decision.waits = reservations, tuple(waits)
+    decision.node = view.nodes.names[row]
+
+
+def _run_post_filters(
+    post_filters: Sequence[PostFilter], failed: FailedSearch, decision: Decision
+) -> Generator[Any, Any, None]:
+    """Run post-filters in order until one helps or fails; record the outcome in the decision."""
+    reasons = []
+    for plugin in post_filters:
+        outcome = yield from plugin.run(failed)
+        if outcome.preemption is not None:
+            decision.preemption = outcome.preemption
+        if outcome.released is not None:
+            decision.released = outcome.released
+        decision.post_code = outcome.code
+        if outcome.code != "Unschedulable":
+            decision.post_message = outcome.reason
+            return
+        reasons.append(outcome.reason)
+        decision.post_message = ", ".join(filter(None, reasons))

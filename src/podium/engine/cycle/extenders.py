@@ -9,13 +9,14 @@ import numpy as np
 from podium.engine.framework.decision import ScoreColumn
 from podium.engine.framework.extenders import AskFilter, AskScores, Failure, Together, interested
 from podium.engine.framework.rule import AttemptError
-from podium.engine.state.int64 import wrap
+from podium.engine.state.accounting import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
     from podium.engine.state.view import View
 
 #: The range of extenders' scores, in every generation.
@@ -49,6 +50,11 @@ def ask_filters(
     return feasible
 
 
+def extender_scale(profile: Profile) -> int:
+    """By what the answers of extenders are multiplied: they score up to 10, whatever rules do."""
+    return profile.max_score // EXTENDER_MAX_SCORE
+
+
 def ask_priorities(
     view: View, attempt: Attempt, feasible: np.ndarray, totals: np.ndarray
 ) -> Generator[Any, Any, tuple[np.ndarray, tuple[ScoreColumn, ...]]]:
@@ -63,8 +69,7 @@ def ask_priorities(
         replies = yield Together(questions)
     else:
         replies = ((yield questions[0]),)
-    # Extenders score up to 10, whatever the rules of the profile do.
-    scale = profile.max_score // EXTENDER_MAX_SCORE
+    scale = extender_scale(profile)
     columns = []
     for extender, reply in zip(asked, replies, strict=True):
         if isinstance(reply, Failure):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.cycle.class_rules import rules_for
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.rule import Activity, AttemptError, OnlyNodes, Refused
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PreFilter:
         self._pod = pod
         self._view = view
         self._profile = profile
-        self._rules = rules_for(pod, profile)
+        self._rules = plan_of(pod.cls, profile)
         #: Plugins that named nodes.
         self.naming: list[str] = []
         for rule in self._rules.refusing:

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.cycle.class_rules import rules_for
 from podium.engine.cycle.extenders import ask_priorities
-from podium.engine.cycle.sampling import wanted_by
+from podium.engine.cycle.searching import wanted_by
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.rule import AttemptError
 from podium.engine.pipelines.scoring import run_scores
 from podium.engine.rows.rows import ManyRows
+from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Generator, Sequence
 
     from podium.engine.cycle.attempt import Attempt
+    from podium.engine.cycle.ties import Places
     from podium.engine.fast.class_answers import ClassAnswers
     from podium.engine.framework.decision import Decision, ScoreColumn
     from podium.engine.state.pod_class import Incoming
@@ -34,24 +36,20 @@ def select_from_answers(
     """
     if not _covers_all_rows(view, attempt):
         return None
-    index = answers.indexed(attempt.pod, attempt.order)
-    if index is None:
-        return _select_from_groups(view, attempt, answers, decision)
-    count = index.count
-    if not count:
-        return None
-    _note_feasible(view, attempt, decision, count, answers.rejections())
-    best = index.best()
-    attempt.mark("Prioritizing done")
-    return _choose(attempt, decision, attempt.order, best, alone=count == 1)
+    row = _select_best(view, attempt, answers, decision)
+    if row is not None and attempt.evidence is not None:
+        attempt.evidence.note_answers(attempt.pod, attempt.order, answers)
+    return row
 
 
-def _select_from_groups(
+def _select_best(
     view: View, attempt: Attempt, answers: ClassAnswers, decision: Decision
 ) -> int | None:
-    """The same where scores look beyond single rows: by groups of rows, or else by all rows."""
+    """One of the best rows, where all rows are looked at and the answers are all there is."""
     pod, order = attempt.pod, attempt.order
     groups = answers.grouped(pod, order)
+    if groups is None and not view.nodes.names_once(order):
+        return None
     rows = order if groups is not None else answers.feasible(order)
     count = 0 if rows is None else len(rows) if groups is None else groups.feasible_rows
     if rows is None or not count:
@@ -67,7 +65,16 @@ def _select_from_groups(
             return None
         best = _best_of(pod, answers, rows)
     attempt.mark("Prioritizing done")
-    return _choose(attempt, decision, rows, best, alone=count == 1)
+    places = None
+    if len(rows) != count:
+        found = best
+
+        def places() -> np.ndarray:
+            """Count the feasible rows before each of the best ones."""
+            fits = answers.fit(pod, order).codes == FITS
+            return np.cumsum(fits)[np.asarray(found, np.int64)] - 1
+
+    return _choose(attempt, decision, rows, best, places, alone=count == 1)
 
 
 def _note_feasible(
@@ -89,12 +96,7 @@ def _covers_all_rows(view: View, attempt: Attempt) -> bool:
     """Whether all nodes are looked at once, and nothing but rules is asked about them."""
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
     nodes = len(view.nodes.order)
-    if (
-        view.pods.nominated
-        or profile.extenders
-        or len(order) != nodes
-        or not view.nodes.names_once(order)
-    ):
+    if view.pods.nominated or profile.extenders or len(order) != nodes:
         return False
     if not profile.wants_all_nodes and wanted_by(profile, nodes) < nodes:
         return False
@@ -123,7 +125,11 @@ def select_node(
         return int(feasible[0])
     columns: list[ScoreColumn] = []
     totals = _totals(view, attempt, feasible, answers, columns)
-    totals, more = yield from ask_priorities(view, attempt, feasible, totals)
+    more: tuple[ScoreColumn, ...] = ()
+    if attempt.profile.extenders:
+        totals, more = yield from ask_priorities(view, attempt, feasible, totals)
+    if attempt.evidence is not None:
+        attempt.evidence.note_totals(feasible, totals)
     attempt.mark("Prioritizing done")
     best = np.flatnonzero(totals == totals.max())
     if attempt.recording:
@@ -158,7 +164,7 @@ def _totals(
 def _check_pre_scores(view: View, attempt: Attempt) -> None:
     """Fail if some rule cannot score pods of this class."""
     pod, profile = attempt.pod, attempt.profile
-    if fault := rules_for(pod, profile).scoring_fault(pod, view, profile):
+    if fault := plan_of(pod.cls, profile).scoring_fault(pod, view, profile):
         raise AttemptError(fault)
 
 
@@ -167,13 +173,19 @@ def _choose(
     decision: Decision,
     rows: np.ndarray,
     best: Sequence[int] | np.ndarray,
+    places: Places | None = None,
     *,
     alone: bool = False,
 ) -> int:
-    """One of the best rows, by the rule for ties; there is no choice where a row is *alone*."""
+    """One of the best rows, by the rule for ties; there is no choice where a row is *alone*.
+
+    *places* gives their places among the feasible rows, if *rows* are not these.
+    """
     chosen = 0
     if not alone:
+        if attempt.evidence is not None:
+            attempt.evidence.note_best(rows, best)
         decision.cursor, decision.tied = attempt.ties.cursor, len(best)
-        chosen = attempt.ties.choose(len(best))
+        chosen = attempt.ties.choose(len(best), places or (lambda: best))
     row: int = rows.item(best[chosen])
     return row

@@ -6,10 +6,19 @@ The state is the caller's: it carries over from pod to pod, and only moves when 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from podium.releases import KUBE_SCHEDULER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    #: Gives the places of the equals among the feasible nodes, in the order these were found.
+    Places = Callable[[], Sequence[int] | np.ndarray]
+
+KNOWN: Final = f"{KUBE_SCHEDULER}, first, round-robin, random:SEED"
 
 
 class Ties(Protocol):
@@ -17,8 +26,11 @@ class Ties(Protocol):
 
     cursor: int
 
-    def choose(self, count: int) -> int:
-        """An index below `count`."""
+    def choose(self, count: int, places: Places) -> int:
+        """An index below *count*; *places* is called only if the choice depends on them."""
+
+    def skip(self, count: int) -> None:
+        """Move on as after a choice among *count* nodes."""
 
     def position(self) -> list[Any]:
         """The state as plain values, from which `restore` continues."""
@@ -33,11 +45,15 @@ class RoundRobin:
     def __init__(self, cursor: int = 0) -> None:
         self.cursor = cursor
 
-    def choose(self, count: int) -> int:
+    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - wherever they are
         """The next in turn."""
         index = self.cursor % count
-        self.cursor = (self.cursor + 1) % (1 << 64)
+        self.skip(count)
         return index
+
+    def skip(self, count: int) -> None:  # noqa: ARG002 - by one, for any number
+        """Move the counter on."""
+        self.cursor = (self.cursor + 1) % (1 << 64)
 
     def position(self) -> list[Any]:
         """The counter."""
@@ -53,9 +69,12 @@ class First:
 
     cursor = 0
 
-    def choose(self, count: int) -> int:  # noqa: ARG002 - the same for any number
+    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - the same for any
         """Always 0."""
         return 0
+
+    def skip(self, count: int) -> None:
+        """Nothing is kept."""
 
     def position(self) -> list[Any]:
         """Nothing is kept."""
@@ -63,6 +82,19 @@ class First:
 
     def restore(self, position: Sequence[Any]) -> None:
         """Nothing is kept."""
+
+
+class HeapRoot(First):
+    """Chooses the root of the heap that kube-scheduler makes of the feasible nodes.
+
+    Go's `heap.Init` lets a node rise only above one with a lower total, and of two equal children
+    it compares the parent with the left one. So the root is the first of the best nodes if the heap
+    is read parent first, then the left branch, then the right one.
+    """
+
+    def choose(self, count: int, places: Places) -> int:
+        """The index of the root."""
+        return heap_root(places()) if count > 1 else 0
 
 
 class Seeded:
@@ -73,9 +105,13 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
-    def choose(self, count: int) -> int:
+    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - wherever they are
         """A random index, the same for the same seed."""
         return self._random.randrange(count)
+
+    def skip(self, count: int) -> None:
+        """Draw a number."""
+        self._random.randrange(count)
 
     def position(self) -> list[Any]:
         """The state of the generator."""
@@ -88,8 +124,22 @@ class Seeded:
         self._random.setstate((version, tuple(numbers), spare))
 
 
+def heap_root(places: Sequence[int] | np.ndarray) -> int:
+    """Which of the best nodes, given by their places in the list, ends up at the root of the heap.
+
+    The path from the root to a place is the binary form of the place plus one, without its first
+    digit: places are compared by these digits, and a shorter path comes before its continuations.
+    """
+    numbers = np.asarray(places, np.int64) + 1
+    digits = np.frexp(numbers)[1].astype(np.int64)
+    paths = numbers << (digits.max() - digits)
+    return int(np.lexsort((digits, paths))[0])
+
+
 def ties(rule: str) -> RoundRobin | First | Seeded:
-    """From its name: `round-robin`, `first` or `random:SEED`."""
+    """From its name; `kube-scheduler` is the root of its heap."""
+    if rule == KUBE_SCHEDULER:
+        return HeapRoot()
     if rule == "round-robin":
         return RoundRobin()
     if rule == "first":
@@ -97,4 +147,4 @@ def ties(rule: str) -> RoundRobin | First | Seeded:
     kind, _, seed = rule.partition(":")
     if kind == "random" and seed.lstrip("-").isdigit():
         return Seeded(int(seed))
-    raise ValueError(f"unknown tie rule {rule!r}; known: round-robin, first, random:SEED")
+    raise ValueError(f"unknown tie rule {rule!r}; known: {KNOWN}")

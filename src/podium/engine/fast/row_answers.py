@@ -1,417 +1,203 @@
 """What rules that look at one row at a time answered for every row, kept true as rows change.
 
-`RowAnswers` holds, per row, the first verdict and the sum of the scores; the journal says which
-rows changed since, and only those are evaluated again. It is shared by all pod classes that these
-rules cannot tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only.
-Totals are indexed by score when they are asked for, or by groups of rows and by score: the best
-rows are found without a scan.
+`RowAnswers` follows the journal: the rows that changed since the last decision are evaluated again
+in one call, and written to `AnswerColumns`. It is shared by all pod classes that these rules cannot
+tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.fast.answer_matrix import answer_columns
-from podium.engine.fast.block_rules import CODE, FITTING, SHIFT, block_rules
-from podium.engine.fast.resource_memo import ResourceMemo
-from podium.engine.fast.score_index import UNFIT, GroupIndex, ScoreIndex
-from podium.engine.fast.score_table import (
-    GroupTable,
-    ScoreTable,
-    SearchedScores,
-    SearchedTable,
-    TalliedTable,
-)
-from podium.engine.framework.rule import Scope
+from podium.engine.fast.answer_columns import FITTING, SHIFT, AnswerColumns
+from podium.engine.fast.score_index import UNFIT
+from podium.engine.framework.rule import Rule, Scope
 from podium.engine.pipelines.filtering import run_filters, run_filters_on_row
 from podium.engine.pipelines.scoring import run_row_scores
-from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
-from podium.engine.state.verdicts import FITS, histogram
+from podium.engine.rows.resource_block import resource_block, row_numbers, row_state
+from podium.engine.rows.rows import (
+    MOST_IN_TABLE,
+    ManyRows,
+    OneRow,
+    as_array,
+    as_int,
+    fill_table,
+    lowest,
+)
+from podium.engine.state.journal import Follower
 
 if TYPE_CHECKING:
-    from array import array
-    from collections import Counter
     from collections.abc import Hashable, Sequence
-    from collections.abc import Set as AbstractSet
 
-    from podium.engine.fast.answer_matrix import AnswerColumns, AnswerMatrix
-    from podium.engine.fast.block_rules import BlockRules
-    from podium.engine.fast.compiled_rows import RowKernel, RowKernels
-    from podium.engine.fast.score_table import GroupLayout, GroupLayouts
+    from podium.engine.framework.plan import RowRules
     from podium.engine.framework.profile import Profile, Weighted
     from podium.engine.framework.rule import Positioned
-    from podium.engine.rows.row_groups import Grouping
+    from podium.engine.rows.resource_block import BlockFilter, BlockScore
+    from podium.engine.rows.row_groups import GroupLayouts
     from podium.engine.rows.rows import Column, Flags
     from podium.engine.state.pod_class import Incoming
-    from podium.engine.state.tallies import Tally
     from podium.engine.state.view import View
 
 
 NO_ROWS: frozenset[int] = frozenset()
-#: An index has paid if it was kept for so many rounds with few changed rows.
-WORTH_INDEXING = 50
-#: With so many times more entries of the journal than rows that are evaluated one by one, it does
-#: not pay to see which of them are about the same rows.
-MOST_REPEATED = 2
-#: Indexes by group are kept for so many groupings.
-MOST_GROUPINGS = 8
+#: Answers are kept for so many states of a row; when there are more, all are dropped.
+MOST_STATES = 4096
 
-
-class RowRules(NamedTuple):
-    """Rules that look at one row at a time, in order."""
-
-    #: Filters whose answers change with the node only.
-    of_node: Sequence[Positioned]
-    #: Filters that look at the pods of the row as well.
-    of_pods: Sequence[Positioned]
-    #: Scores that are final row by row.
-    flat: Sequence[Weighted]
+#: Verdict with the position of the rule that gave it, as in `AnswerColumns`; sum of scores; whether
+#: one of them is out of range.
+RowAnswer = tuple[int, int, bool]
 
 
 class RowAnswers:
     """The answers of some rules for some classes of pods, per row."""
 
-    columns: AnswerColumns
+    #: Of the rules on nodes alone: verdicts with the position of the rule, and sums of scores.
+    _node_verdicts: np.ndarray
+    _node_scores: np.ndarray
+    _by_numbers: dict[Hashable, RowAnswer] | None
 
     def __init__(
-        self,
-        pod: Incoming,
-        view: View,
-        profile: Profile,
-        rules: RowRules,
-        *,
-        layouts: GroupLayouts,
-        kernels: RowKernels,
-        matrix: AnswerMatrix | None = None,
+        self, pod: Incoming, view: View, profile: Profile, rules: RowRules, layouts: GroupLayouts
     ) -> None:
-        """With a *matrix*, the answers are kept there, and brought up to date with others."""
         self.view = view
-        self._kernels = kernels
-        self._matrix = matrix
-        self.line = self.asked = -1
-        self._layouts = layouts
-        self._tuning = profile.tuning
         self._highest = profile.highest_score
-        self.of_node, self.of_pods, self.flat = rules
+        self._one_by_one = profile.tuning.one_by_one
+        self._of_node, self._of_pods, self._flat = rules
         used = (*(p.rule for p in rules.of_pods), *(each.priority for each in rules.flat))
         #: The position of the last filter.
-        self.last_position = max((p.position for p in (*self.of_node, *self.of_pods)), default=-1)
-        self._by_columns = any(rule.by_columns for rule in used)
-        self.index: ScoreIndex | None = None
-        #: None where the grouping tells too many rows apart.
-        self._groups: dict[Grouping, GroupIndex | None] = {}
-        #: How many nodes got which verdict, and how many were rejected at all.
-        self._rejections: Counter[int] | None = None
-        self._rejected = 0
-        #: Whether a decision may have the counter, so that the next change is made to a copy.
-        self._is_counter_shared = False
-        #: How many times in a row only a few rows had changed.
-        self._small_changes = 0
-        #: How many times that must be before an index is made; more, if the last did not pay.
-        self._rounds_to_index = self._tuning.steady_rounds
-        #: How many times it had been when an index was last made.
-        self._indexed_at = 0
+        self.last_position = max((p.position for p in (*self._of_node, *self._of_pods)), default=-1)
+        if any(rule.by_columns for rule in used):
+            self._one_by_one = min(1, self._one_by_one)
+        self.columns = AnswerColumns(view, layouts, profile.tuning)
+        self._follower = Follower(view.journal.rows, view.journal)
         #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
-        if matrix is not None:
-            matrix.add(self)
-        else:
-            self._allocate()
+        #: Facts of the feasible rows; they hold for every class of pods.
+        self._memo: tuple[np.ndarray | None, dict[Hashable, Any]] = (None, {})
         self.rebuild(pod)
 
-    def _allocate(self) -> None:
-        if self._matrix is not None:
-            self._matrix.clear(self)
-        else:
-            self.columns = answer_columns(self.view.nodes.capacity)
-
     # Keeping up with the cluster ------------------------------------------------------------------
-
-    def rebuild(self, pod: Incoming) -> None:
-        """Evaluate every row."""
-        view = self.view
-        if len(self.columns.scores) != view.nodes.capacity:
-            self._allocate()
-        if self._matrix is not None:
-            self._matrix.forget(self)
-        self._node_wrong.clear()
-        self._wrong.clear()
-        self.epoch = view.journal.epoch
-        #: Which extended resources devices serve; rules of single rows read that as well.
-        self.served = view.catalog.device_classes.served_version
-        self.seen = view.journal.rows.end
-        self._node_changes = view.journal.node_changes
-        self.index = self._rejections = None
-        self._groups = {}
-        rows = view.nodes.order
-        self._feasible: tuple[np.ndarray | None, np.ndarray] = (None, rows)
-        #: Facts of the feasible rows; they hold for every class of pods.
-        self.memo: dict[Hashable, Any] = {}
-        self._sort_scores(pod)
-        by_resources = [p for p in self.of_pods if p.rule.scope(pod.cls) is Scope.RESOURCES]
-        self._blocks = block_rules(pod, view, by_resources, self.scoring_pods, self._highest)
-        self._resources = ResourceMemo(
-            pod.cls, self.of_pods, self.scoring_pods, self._highest, self._blocks
-        )
-        #: The same as machine code, once that is loaded; None after nodes changed.
-        self._kernel: RowKernel | None = None
-        #: Filters on the pods of a row that look at more than its resource numbers.
-        self._others = [p for p in self.of_pods if p.rule.scope(pod.cls) is not Scope.RESOURCES]
-        self._evaluate_nodes(pod, rows)
-        self._evaluate_pods(pod, rows)
-
-    def _sort_scores(self, pod: Incoming) -> None:
-        """Which flat scores differ between rows, and the sum of what the others give to all."""
-        known = [(each, each.priority.everywhere(pod, self.view)) for each in self.flat]
-        same = [(each, found.score) for each, found in known if found is not None]
-        self.constant = sum(each.weight * score for each, score in same)
-        highest = self._highest
-        self._constant_wrong = highest is not None and any(
-            not 0 <= score <= highest for _, score in same
-        )
-        differing = [each for each, found in known if found is None]
-        self.scoring_nodes = [w for w in differing if w.priority.scope(pod.cls) <= Scope.NODE]
-        self.scoring_pods = [w for w in differing if w.priority.scope(pod.cls) > Scope.NODE]
-        keys = [each.priority.answer_key(pod, self.view) for each in self.scoring_nodes]
-        self._scoring = (self.constant, self.scoring_nodes, self.scoring_pods, keys)
 
     def refresh(self, pod: Incoming) -> None:
         """Evaluate the rows again that changed since the last time."""
         view = self.view
-        log = view.journal.rows
-        behind = self.seen - log.start
-        served = view.catalog.device_classes.served_version
-        if behind < 0 or self.epoch != view.journal.epoch or self.served != served:
+        news = self._follower.news()
+        if news is None or (self._keyed and self._keys != self._ask_keys(pod)):
             self.rebuild(pod)
             return
-        entries = log.entries
-        missed = len(entries) - behind
-        if missed == 1 and entries[-1] >= 0 and not view.pods.unknown_nodes:
+        if not news:
+            return
+        if len(news) == 1 and news[0] >= 0 and not view.pods.unknown_nodes:
             # The usual case: one pod got a node since.
-            self.seen += 1
-            self._small_changes += 1
-            self._evaluate_one(pod, entries[-1], node_changed=False)
-        elif missed:
-            since, news = self.seen, entries[behind:]
-            self.seen += missed
-            if self._has_compiled_answers(pod, news):
-                self._keep_indexes(news)
-                return
-            if missed > self._tuning.few_changes:
-                self._kernels.note_batch()
-            if self._is_followed():
-                self._follow(pod, since, news)
-            else:
-                self._catch_up(pod, news)
-                self._node_changes = view.journal.node_changes
-                if self._matrix is not None and missed > self._tuning.few_changes:
-                    self._matrix.follow(self)
-
-    @property
-    def block_rules(self) -> BlockRules | None:
-        """The rules on the pods of a row, if resource numbers are all that they look at."""
-        return None if self._others else self._blocks
-
-    def _have_only_pods_changed(self) -> bool:
-        """Whether resource numbers are all that can have changed since the last time."""
-        view = self.view
-        return (
-            self._node_changes == view.journal.node_changes
-            and not view.pods.unknown_nodes
-            and not self._wrong
-        )
-
-    def _has_compiled_answers(self, pod: Incoming, news: array[int]) -> bool:
-        """Evaluate the rows of these entries of the journal by compiled code, if there is any."""
-        if self._kernels.loops is None or self._blocks is None:
-            return False
-        if not self._have_only_pods_changed():
-            return False
-        if self._kernel is None:
-            of_nodes = self.columns.node_scores
-            differ = bool((of_nodes[self.view.nodes.order] != of_nodes[0]).any())
-            self._kernel = self._kernels.kernel(self._blocks, nodes_differ=differ)
-            if self._kernel is None:
-                return False
-        rows, verdicts = np.frombuffer(news, np.int64), self.columns.verdicts
-        changed = self._kernel.changed(self.view, rows, self.columns.lines)
-        if changed is None:
-            return False
-        if self._others:
-            changed = self._rejected_by_others(pod, rows) | changed
-        for row, before in changed.items():
-            now = verdicts.item(row)
-            if now != before:
-                self.note_verdict(row, before & CODE, now & CODE)
-        return True
-
-    def _rejected_by_others(self, pod: Incoming, rows: np.ndarray) -> dict[int, int]:
-        """Let the other filters reject some rows: those that they do, and the verdicts before."""
-        verdicts, scores = self.columns.verdicts, self.columns.scores
-        named = np.zeros(len(verdicts), np.bool_)
-        named[rows] = True
-        rows = named.nonzero()[0]  # each of them once
-        fit = run_filters(pod, ManyRows(self.view, rows, {}), self._others)
-        places = fit.codes.nonzero()[0]
-        rows, given = rows[places], _packed(fit.codes[places], fit.positions[places])
-        before = verdicts.take(rows)
-        verdicts[rows], scores[rows] = np.minimum(before, given), UNFIT
-        return dict(zip(rows.tolist(), before.tolist(), strict=True))
-
-    def _is_followed(self) -> bool:
-        """Whether the answers are kept in a matrix that follows the pods; no node changed."""
-        matrix = self._matrix
-        return matrix is not None and self._have_only_pods_changed() and matrix.follows(self)
-
-    def _follow(self, pod: Incoming, since: int, news: array[int]) -> None:
-        """Evaluate what the matrix has not seen yet, and keep the indexes if there are any."""
-        matrix, log = self._matrix, self.view.journal.rows
-        assert matrix is not None
-        left = log.end - max(since, matrix.seen)
-        if left > self._tuning.few_changes:
-            if not matrix.catch_up():
-                self._catch_up(pod, news)
-                return
-        elif left:
-            for row in set(log.entries[-left:]):
-                self._evaluate_one(pod, row, node_changed=False, indexed=False)
-        self._keep_indexes(news)
-
-    def _keep_indexes(self, news: array[int]) -> None:
-        """Bring the indexes up to date with rows that were evaluated, or drop them if many were."""
-        if len(news) > MOST_REPEATED * self._tuning.one_by_one:
-            self._drop_indexes()
+            row = news[0]
+            self.columns.start_round(1)
+            self.columns.write_row(row, *self.evaluate_row(pod, row))
             return
-        rows = set(news)
-        if len(rows) > self._tuning.one_by_one:
-            self._drop_indexes()
-            return
-        self._small_changes += 1
-        if self.index is not None or self._groups:
-            scores = self.columns.scores
-            for row in rows:
-                self._put(row, scores.item(row))
-
-    def _put(self, row: int, total: int) -> None:
-        """Bring the indexes up to date with the total of a row."""
-        found = None if total == UNFIT else total
-        if self.index is not None:
-            self.index.put(row, found)
-        if self._groups:
-            for groups in self._groups.values():
-                if groups is not None:
-                    groups.put(row, found)
-
-    def _catch_up(self, pod: Incoming, news: array[int]) -> None:
-        """Evaluate the rows of these entries of the journal again."""
-        view = self.view
-        if min(news) < 0:
+        rows, nodes = set(news), NO_ROWS
+        if min(rows) < 0:
             # A node changed: what was the same for every row may not be so any more.
             before = self._scoring
             self._sort_scores(pod)
             if before != self._scoring:
                 self.rebuild(pod)
                 return
-            self.memo = {}
-            rows = {entry if entry >= 0 else ~entry for entry in news}
-            nodes: AbstractSet[int] = {~entry for entry in news if entry < 0}
-        else:
-            rows, nodes = set(news), NO_ROWS
+            self._memo = (None, {})
+            nodes = frozenset(~entry for entry in rows if entry < 0)
+            rows = {entry for entry in rows if entry >= 0} | nodes
         if view.pods.unknown_nodes:
             # Rows with pods of an unknown node are in no order of nodes; rules never see them.
             rows -= view.pods.unknown_nodes
-            nodes = nodes & rows
-        if nodes and self._groups:
-            self._check_groups(nodes)
-        if len(rows) > self._tuning.one_by_one:
-            self._evaluate_many(pod, rows, nodes)
-        elif len(rows) > 1 and (self._by_columns or self._are_states_new(len(rows))):
-            self._small_changes += 1
-            self._evaluate_together(pod, rows, nodes)
-        else:
-            self._small_changes += 1
-            for row in rows:
-                self._evaluate_one(pod, row, node_changed=row in nodes)
+            nodes &= rows
+        if rows:
+            self._update(pod, rows, nodes)
 
-    def _check_groups(self, nodes: AbstractSet[int]) -> None:
-        """Keep the indexes by group whose rows are still in the same groups."""
-        kept = self._groups.items()
-        self._groups = {k: g for k, g in kept if g is not None and g.holds(nodes)}
-
-    def _are_states_new(self, count: int) -> bool:
-        """Whether so many rows are better evaluated as arrays: their states are not remembered."""
-        memo = self._resources
-        if memo.misses <= memo.hits:
-            return False
-        return count > self._tuning.one_by_one_if_new
-
-    def _evaluate_many(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
-        """Evaluate many rows as arrays; the indexes would cost more to keep than to make again."""
-        self._drop_indexes()
-        self._evaluate_together(pod, rows, nodes)
-
-    def _drop_indexes(self) -> None:
-        """Make the indexes again when there are calmer rounds."""
-        if self.index is not None or self._groups:
-            lasted = self._small_changes - self._indexed_at
-            start = self._tuning.steady_rounds
-            self._rounds_to_index = start if lasted >= WORTH_INDEXING else self._rounds_to_index * 2
-            self.index = None
-            self._groups = {}
-        self._small_changes = 0
-
-    def _evaluate_together(self, pod: Incoming, rows: set[int], nodes: AbstractSet[int]) -> None:
-        """Evaluate some rows as arrays, and keep the counts, and the indexes if there are any."""
-        changed = np.array([*rows], np.intp)
-        before = self.columns.verdicts.take(changed)
+    def _update(self, pod: Incoming, rows: set[int], nodes: frozenset[int]) -> None:
+        """Evaluate some rows, on some of which the node changed as well."""
+        columns = self.columns
+        columns.start_round(len(rows))
         if nodes:
-            self._evaluate_nodes(pod, np.fromiter(nodes, np.int64, len(nodes)))
-        now, sums = self._evaluate_pods(pod, changed)
-        differs = before != now
-        if self.index is not None or self._groups:
-            differs |= now == FITTING  # the score may be another one
-        places = differs.nonzero()[0]
-        if not len(places):
-            return
-        was, codes = before[places] & CODE, now[places] & CODE
-        for each in zip(
-            changed[places].tolist(),
-            was.tolist(),
-            codes.tolist(),
-            sums[places].tolist(),
-            strict=True,
-        ):
-            self._take_over(*each)
+            columns.note_nodes(nodes)
+            self._evaluate_nodes(pod, np.fromiter(nodes, np.intp, len(nodes)))
+        if len(rows) > self._one_by_one:
+            changed = np.fromiter(rows, np.intp, len(rows))
+            columns.write(changed, *self.evaluate(pod, changed))
+        else:
+            for row in rows:
+                columns.write_row(row, *self.evaluate_row(pod, row))
 
-    def _take_over(self, row: int, before: int, code: int, total: int) -> None:
-        """Bring the counts and the indexes up to date with the new answers of a row."""
-        if code != before:
-            self.note_verdict(row, before, code)
-        if self.index is not None or self._groups:
-            self._put(row, UNFIT if code else total)
+    def rebuild(self, pod: Incoming) -> None:
+        """Evaluate every row."""
+        view = self.view
+        self._follower.start_over()
+        self._node_wrong.clear()
+        self._wrong.clear()
+        self._memo = (None, {})
+        self._sort_scores(pod)
+        cls = pod.cls
+        #: Filters on the pods of a row that look at its resource numbers, and those that look at
+        #: more than these.
+        self._by_resources = [p for p in self._of_pods if p.rule.scope(cls) is Scope.RESOURCES]
+        self._others: Sequence[Positioned] = [
+            p for p in self._of_pods if p.rule.scope(cls) is not Scope.RESOURCES
+        ]
+        self._blocks = block_rules(pod, view, self._by_resources, self._scoring_pods, self._highest)
+        scopes = [each.priority.scope(cls) for each in self._scoring_pods]
+        #: Answers of these filters and of the scores by resource numbers; None where some score
+        #: looks at more.
+        self._by_numbers = {} if all(each is Scope.RESOURCES for each in scopes) else None
+        size = view.nodes.capacity
+        self._node_verdicts = np.full(size, FITTING, np.int64)
+        self._node_scores = np.zeros(size, np.int64)
+        self.columns.start_over()
+        rows = view.nodes.order
+        self._evaluate_nodes(pod, rows)
+        self.columns.write(rows, *self.evaluate(pod, rows))
 
-    def note_verdict(self, row: int, before: int, code: int) -> None:
-        """Bring the counts up to date: the verdict of a row may be another one."""
-        if code != before:
-            self._recount(row, before, code)
-            if not code or not before:
-                self._feasible = (None, self.columns.scores)
+    def _sort_scores(self, pod: Incoming) -> None:
+        """Which flat scores differ between rows, and the sum of what the others give to all."""
+        known = [(each, each.priority.everywhere(pod, self.view)) for each in self._flat]
+        same = [(each, found.score) for each, found in known if found is not None]
+        self._constant = sum(each.weight * score for each, score in same)
+        highest = self._highest
+        self._constant_wrong = highest is not None and any(
+            not 0 <= score <= highest for _, score in same
+        )
+        differing = [each for each, found in known if found is None]
+        self._scoring_nodes = [w for w in differing if w.priority.scope(pod.cls) <= Scope.NODE]
+        self._scoring_pods = [w for w in differing if w.priority.scope(pod.cls) > Scope.NODE]
+        self._scoring = (self._constant, self._scoring_nodes, self._scoring_pods)
+        # A rule beyond the row that looks at its own row now has a context instead of a key.
+        of_pods = [each.rule for each in self._of_pods if each.rule.scope(pod.cls).of_row]
+        of_node = [each.rule for each in self._of_node]
+        rules = (*of_node, *of_pods, *(each.priority for each in differing))
+        self._keyed = [
+            rule
+            for rule in rules
+            if type(rule).answer_key is not Rule.answer_key and rule.watched(pod.cls)
+        ]
+        #: What answers depend on besides the row.
+        self._keys = self._ask_keys(pod)
+
+    def _ask_keys(self, pod: Incoming) -> list[Hashable]:
+        return [rule.answer_key(pod, self.view) for rule in self._keyed]
+
+    # Evaluating -----------------------------------------------------------------------------------
 
     def _evaluate_nodes(self, pod: Incoming, rows: np.ndarray) -> None:
+        """Evaluate and keep the part of the answers that depends on the node alone."""
         at = ManyRows(self.view, rows)
-        fit = run_filters(pod, at, self.of_node)
-        self.columns.node_verdicts[rows] = _packed(fit.codes, fit.positions)
-        sums, wrong = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
-        self.columns.node_scores[rows] = as_array(sums) + self.constant
-        self._kernel = None
+        fit = run_filters(pod, at, self._of_node)
+        self._node_verdicts[rows] = _packed(fit.codes, fit.positions)
+        sums, wrong = run_row_scores(pod, at, self._scoring_nodes, highest=self._highest)
+        self._node_scores[rows] = as_array(sums) + self._constant
         _mark(self._node_wrong, rows, wrong)
 
-    def _evaluate_pods(self, pod: Incoming, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate some rows as arrays; their verdicts, and the sums of their scores."""
-        verdicts, sums = self.columns.node_verdicts.take(rows), self.columns.node_scores.take(rows)
+    def evaluate(self, pod: Incoming, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The verdicts of some rows with the positions of their rules, and the sums of scores."""
+        verdicts, sums = self._node_verdicts.take(rows), self._node_scores.take(rows)
         if self._wrong:
             self._wrong.difference_update(rows.tolist())
         answers = self._blocks.answers(self.view, rows) if self._blocks else None
@@ -419,78 +205,67 @@ class RowAnswers:
             rejected, given = answers
             if rejected is not None:
                 np.minimum(verdicts, rejected, out=verdicts)
-            if self._others:
-                fit = run_filters(pod, ManyRows(self.view, rows, {}), self._others)
-                np.minimum(verdicts, _packed(fit.codes, fit.positions), out=verdicts)
             sums += given
+            filters = self._others
         else:
-            at = ManyRows(self.view, rows, {})
-            fit = run_filters(pod, at, self.of_pods)
+            filters = self._of_pods
+        if filters:
+            fit = run_filters(pod, ManyRows(self.view, rows, {}), filters)
             np.minimum(verdicts, _packed(fit.codes, fit.positions), out=verdicts)
-            self._add_scores(pod, at, verdicts, sums)
+        if answers is None:
+            self._add_scores(pod, rows, verdicts, sums)
         sums[verdicts != FITTING] = UNFIT
-        self.columns.verdicts[rows], self.columns.scores[rows] = verdicts, sums
         return verdicts, sums
 
     def _add_scores(
-        self, pod: Incoming, at: ManyRows, verdicts: np.ndarray, sums: np.ndarray
+        self, pod: Incoming, rows: np.ndarray, verdicts: np.ndarray, sums: np.ndarray
     ) -> None:
         """Ask the rules for the scores of the rows that fit; others do not count."""
         places: np.ndarray | slice = slice(None)
         fits = verdicts == FITTING
         if not fits.all():
             places = fits.nonzero()[0]
-            at = ManyRows(self.view, at.index[places], {})
-        if len(at):
-            total, wrong = run_row_scores(pod, at, self.scoring_pods, highest=self._highest)
+            rows = rows[places]
+        if len(rows):
+            at = ManyRows(self.view, rows, {})
+            total, wrong = run_row_scores(pod, at, self._scoring_pods, highest=self._highest)
             sums[places] += as_array(total)
-            _mark(self._wrong, at.index, wrong)
+            _mark(self._wrong, rows, wrong)
 
-    def _evaluate_one(
-        self, pod: Incoming, row: int, *, node_changed: bool, indexed: bool = True
-    ) -> None:
-        """Evaluate one row in plain numbers; *indexed*: and keep the indexes."""
-        columns = self.columns
-        if node_changed:
-            self._evaluate_node(pod, row)
-        verdict, total, wrong = self._resources.answer(pod, self.view, row)
-        verdict = min(verdict, columns.node_verdicts.item(row))
-        code = verdict & CODE
-        total += columns.node_scores.item(row)
-        before = columns.verdicts.item(row) & CODE
-        columns.verdicts[row] = verdict
-        columns.scores[row] = UNFIT if code else total
+    def evaluate_row(self, pod: Incoming, row: int) -> tuple[int, int]:
+        """The same of one row, in plain numbers.
+
+        Many rows have been in the same state before: nodes of one size with as many equal pods. The
+        rules that read nothing but resource numbers are asked once for each state.
+        """
+        verdict, total = self._node_verdicts.item(row), self._node_scores.item(row)
+        known = self._by_numbers
+        state = row_state(self.view, row) if known is not None else None
+        answer = None if known is None else known.get(state)
+        if answer is None:
+            answer = self._of_numbers(pod, row)
+            if known is not None:
+                if len(known) >= MOST_STATES:
+                    known.clear()
+                known[state] = answer
+        rejected, given, wrong = answer
+        if self._others:
+            code, position = run_filters_on_row(pod, OneRow(self.view, row), self._others)
+            rejected = min(rejected, position << SHIFT | code)
+        verdict = min(verdict, rejected)
         if wrong or self._wrong:
-            _put(self._wrong, row, wrong=wrong and code == FITS)
-        if indexed:
-            self._take_over(row, before, code, total)
-        elif code != before:
-            self.note_verdict(row, before, code)
+            _put(self._wrong, row, wrong=wrong and verdict == FITTING)
+        return verdict, total + given if verdict == FITTING else UNFIT
 
-    def _evaluate_node(self, pod: Incoming, row: int) -> None:
+    def _of_numbers(self, pod: Incoming, row: int) -> RowAnswer:
+        """The answer of the filters on resource numbers, and of the scores, on one row."""
+        found = self._blocks.answer_on(self.view, row) if self._blocks is not None else None
+        if found is not None:
+            return (*found, False)
         at = OneRow(self.view, row)
-        code, position = run_filters_on_row(pod, at, self.of_node)
-        self.columns.node_verdicts[row] = position << SHIFT | code
-        score, out = run_row_scores(pod, at, self.scoring_nodes, highest=self._highest)
-        self.columns.node_scores[row] = as_int(score) + self.constant
-        self._kernel = None
-        _put(self._node_wrong, row, wrong=bool(out))
-
-    def _recount(self, row: int, before: int, now: int) -> None:
-        counts = self._rejections
-        if counts is None or not self.view.nodes.known[row]:
-            return
-        if self._is_counter_shared:
-            self._is_counter_shared = False
-            counts = self._rejections = counts.copy()
-        if now:
-            counts[now] += 1
-            self._rejected += 1
-        if before:
-            counts[before] -= 1
-            self._rejected -= 1
-            if not counts[before]:
-                del counts[before]
+        code, position = run_filters_on_row(pod, at, self._by_resources)
+        scores, wrong = run_row_scores(pod, at, self._scoring_pods, highest=self._highest)
+        return position << SHIFT | code, as_int(scores), bool(wrong)
 
     # Answering ------------------------------------------------------------------------------------
 
@@ -505,106 +280,13 @@ class RowAnswers:
             return True
         return not any(self.columns.verdicts.item(row) == FITTING for row in self._node_wrong)
 
-    def by_score(self, order: np.ndarray) -> ScoreIndex | ScoreTable | SearchedScores | None:
-        """The feasible rows by score, in this order; None if some row is named twice.
-
-        All totals are compared while many rows change between decisions.
-        """
-        index = self.index
-        if index is None or index.order is not order:
-            if len(order) != len(self.view.nodes.order):
-                return None
-            if self._small_changes < self._rounds_to_index:
-                loops = self._kernels.loops
-                if loops is None:
-                    return ScoreTable(self.columns.scores.take(order), self._count())
-                one_group = self._layouts.by(order, (), 1)
-                assert one_group is not None
-                return SearchedScores(one_group, self.columns.scores, self._count(), loops)
-            self._indexed_at = self._small_changes
-            index = self.index = ScoreIndex(order, self.columns.scores)
-            if len(index.position_of) != len(order):
-                self.index = None
-        return self.index
-
-    def _count(self) -> int:
-        """On how many nodes the pod fits."""
-        if self._rejections is None:
-            self.rejections()
-        return len(self.view.nodes.order) - self._rejected
-
-    def by_group(
-        self, order: np.ndarray, grouping: Grouping
-    ) -> GroupIndex | GroupTable | TalliedTable | SearchedTable | None:
-        """The feasible rows by group and by score; None as for `by_score`.
-
-        None as well if the grouping tells so many rows apart that it does not pay.
-        """
-        keys, tallies = grouping
-        if grouping in self._groups:
-            found = self._groups[grouping]
-            if found is None or found.order is order:
-                return found
-        if len(order) != len(self.view.nodes.order):
-            return None
-        most = len(order) // self._tuning.min_reduction
-        if self._small_changes < self._rounds_to_index:
-            layout = self._layouts.by(order, keys, most)
-            return None if layout is None else self._table(layout, tallies)
-        self._indexed_at = self._small_changes
-        if len(self._groups) >= MOST_GROUPINGS:
-            self._groups.clear()
-        sizes = (len(self.view.nodes.label_column(key).values) for key in keys)
-        made: GroupIndex | None = None
-        if max(sizes, default=0) <= most + 1:
-            made = GroupIndex(ManyRows(self.view, order), grouping, self.columns.scores)
-            if len(made) > most or len(made.position_of) != len(order):
-                made = None
-        self._groups[grouping] = made
-        return made
-
-    def _table(
-        self, layout: GroupLayout, tallies: Sequence[Tally]
-    ) -> GroupTable | TalliedTable | SearchedTable:
-        """The groups of a layout with their best rows, for one decision."""
-        scores, count, loops = self.columns.scores, self._count(), self._kernels.loops
-        if loops is not None:
-            return SearchedTable(layout, tallies, scores, count, loops)
-        if tallies:
-            return TalliedTable(layout, tallies, scores, count)
-        return GroupTable(layout, scores, count)
-
-    def rejections(self) -> Counter[int]:
-        """How many nodes were rejected with which verdict by single rows.
-
-        The counter stays as it is: later changes are made to a copy.
-        """
-        self._is_counter_shared = True
-        if self._rejections is None:
-            self._rejections = histogram(self.columns.verdicts[self.view.nodes.order] & CODE)
-            self._rejected = self._rejections.total()
-        return self._rejections
-
-    def feasible(self, order: np.ndarray) -> np.ndarray:
-        """The rows that fit, in order; kept while none changes."""
-        if self._feasible[0] is not order:
-            self._feasible = (order, order[self.columns.scores.take(order) != UNFIT])
-            self.memo = {}
-        return self._feasible[1]
-
-    def memo_of(self, rows: np.ndarray) -> dict[Hashable, Any] | None:
+    def facts_of(self, rows: np.ndarray) -> dict[Hashable, Any] | None:
         """Where facts of these rows may be kept; None if they are not the feasible rows."""
-        return self.memo if rows is self._feasible[1] else None
-
-    def verdicts(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Verdict codes, and the positions of the rules that gave them, in this order."""
-        found = self.columns.verdicts.take(order)
-        return (found & CODE).astype(np.int32), (found >> SHIFT).astype(np.int16)
-
-    def sums(self, rows: np.ndarray) -> np.ndarray:
-        """The weighted sums of the scores of these rows."""
-        found: np.ndarray = self.columns.scores.take(rows)
-        return found
+        if not self.columns.is_feasible(rows):
+            return None
+        if self._memo[0] is not rows:
+            self._memo = (rows, {})
+        return self._memo[1]
 
 
 def _mark(
@@ -632,3 +314,104 @@ def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:
         wrong_rows.add(row)
     else:
         wrong_rows.discard(row)
+
+
+class BlockRules:
+    """The filter and the scores of one class of pods that depend on the resource numbers of a row.
+
+    Made where there are no other rules that depend on the pods of a row, and all of these rules
+    have a way to read a block.
+    """
+
+    __slots__ = ("_filter", "_held", "_position", "_scores", "_verdict_of_bits", "_verdicts")
+
+    def __init__(
+        self,
+        view: View,
+        position: int,
+        rule: BlockFilter | None,
+        scores: Sequence[tuple[int, BlockScore]],
+    ) -> None:
+        """The filter with its position, and the scores with their weights."""
+        #: For which nodes `holds` was last found out, and what.
+        self._held = (-1, -1), False
+        self._filter, self._position, self._scores = rule, position, scores
+        self._verdicts = view.verdicts
+        #: The number of a verdict by the bits of its reasons; -1 where it is not known yet.
+        self._verdict_of_bits = np.full(1 << (len(rule.reasons) if rule else 0), -1, np.int64)
+        self._verdict_of_bits[0] = FITTING
+
+    def answers(
+        self, view: View, rows: np.ndarray
+    ) -> tuple[np.ndarray | None, np.ndarray | int] | None:
+        """Verdicts of some rows (None: all fit) and sums of scores; None if rules must be asked."""
+        if not self._holds(view):
+            return None
+        block = resource_block(view, rows)
+        if block is None:
+            return None
+        bits = self._filter.bits(block) if self._filter is not None else None
+        sums: np.ndarray | int = 0
+        for weight, score in self._scores:
+            given = score.scores(block)
+            if weight != 1:
+                given *= weight
+            sums = given if isinstance(sums, int) else np.add(sums, given, out=sums)
+        return None if bits is None else self._verdicts_of(bits), sums
+
+    def _holds(self, view: View) -> bool:
+        """Whether the scores may be used, as the nodes are now."""
+        now = (view.journal.epoch, view.journal.node_changes)
+        if self._held[0] != now:
+            self._held = now, all(score.holds(view) for _, score in self._scores)
+        return self._held[1]
+
+    def answer_on(self, view: View, row: int) -> tuple[int, int] | None:
+        """Verdict and sum of scores of one row; None if rules must be asked."""
+        if not self._holds(view):
+            return None
+        numbers = row_numbers(view, row)
+        if numbers is None:
+            return None
+        bits = self._filter.bits_on(numbers) if self._filter is not None else 0
+        total = 0
+        for weight, score in self._scores:
+            total += score.score_on(numbers) * weight
+        if not bits:
+            return FITTING, total
+        verdict = self._verdict_of_bits.item(bits)
+        return verdict if verdict >= 0 else self._verdicts_of(np.array([bits])).item(), total
+
+    def _verdicts_of(self, bits: np.ndarray) -> np.ndarray:
+        found = self._verdict_of_bits.take(bits)
+        if lowest(found, None) < 0:
+            rule, position = self._filter, self._position
+            assert rule is not None
+            fill_table(self._verdicts, rule.name, rule.reasons, bits[found < 0])
+            codes = self._verdicts.table(rule.name, rule.reasons)
+            known = np.flatnonzero(codes > 0)
+            self._verdict_of_bits[known] = position << SHIFT | codes[known].astype(np.int64)
+            found = self._verdict_of_bits.take(bits)
+        return found
+
+
+def block_rules(
+    pod: Incoming,
+    view: View,
+    filters: Sequence[Positioned],
+    weighted: Sequence[Weighted],
+    highest: int | None,
+) -> BlockRules | None:
+    """The rules that depend on the pods of a row, if blocks are all that they need."""
+    if len(filters) > 1:
+        return None
+    rule = filters[0].rule.of_block(pod, view) if filters else None
+    if filters and (rule is None or len(rule.reasons) > MOST_IN_TABLE):
+        return None
+    scores = [(each.weight, each.priority.of_block(pod, view)) for each in weighted]
+    made = [(weight, score) for weight, score in scores if score is not None]
+    if len(made) < len(scores) or (not made and not filters):
+        return None
+    if highest is not None and any(score.highest > highest for _, score in made):
+        return None
+    return BlockRules(view, filters[0].position if filters else 0, rule, made)

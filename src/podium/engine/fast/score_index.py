@@ -71,59 +71,12 @@ class _Buckets:
         return 0, []
 
 
-class _Totals:
-    """All rows in node order, and the total score of each; None where the pod does not fit."""
-
-    __slots__ = ("_totals", "order", "position_of")
-
-    def __init__(self, order: np.ndarray, totals: np.ndarray) -> None:
-        """The order lists rows; totals are by row, and `UNFIT` where the pod does not fit."""
-        self.order = order
-        self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
-        known = totals[order].astype(object)
-        known[totals[order] == UNFIT] = None
-        self._totals: list[int | None] = known.tolist()
-
-
-class ScoreIndex(_Totals):
-    """Feasible positions by total score, each list in node order."""
-
-    __slots__ = ("_buckets",)
-
-    def __init__(self, order: np.ndarray, totals: np.ndarray) -> None:
-        super().__init__(order, totals)
-        positions = np.flatnonzero(totals[order] != UNFIT)
-        self._buckets = _Buckets(positions, totals[order[positions]])
-
-    @property
-    def count(self) -> int:
-        """How many rows fit."""
-        return self._buckets.count
-
-    def put(self, row: int, total: int | None) -> None:
-        """The row's total changed; None when it does not fit any more."""
-        position = self.position_of.get(row)
-        if position is None:
-            return
-        before = self._totals[position]
-        if before == total:
-            return
-        self._totals[position] = total
-        if before is not None:
-            self._buckets.remove(position, before)
-        if total is not None:
-            self._buckets.add(position, total)
-
-    def best(self) -> list[int]:
-        """The positions that share the highest total; empty when nothing fits."""
-        return self._buckets.best()[1]
-
-
-class GroupIndex(_Totals):
+class ScoreIndex:
     """Feasible positions by group of rows, and by total score within each group.
 
     Where the scores that look at all feasible rows are the same for all rows of a group, such as
-    the nodes of a zone, the best rows of each group are the only ones in question.
+    the nodes of a zone, the best rows of each group are the only ones in question. Where no score
+    looks beyond its row, all rows are one group.
     """
 
     __slots__ = (
@@ -137,14 +90,21 @@ class GroupIndex(_Totals):
         "_narrowed",
         "_numbers",
         "_tallied",
+        "_totals",
         "_view",
         "count",
+        "order",
+        "position_of",
     )
 
     def __init__(self, at: ManyRows, grouping: Grouping, totals: np.ndarray) -> None:
-        """The rows are all rows in node order; totals are by row."""
-        order = at.index
-        super().__init__(order, totals)
+        """The rows are all rows in node order; totals are by row, `UNFIT` where it does not fit."""
+        order = self.order = at.index
+        self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
+        known = totals[order].astype(object)
+        known[totals[order] == UNFIT] = None
+        #: The total at each position; None where the pod does not fit.
+        self._totals: list[int | None] = known.tolist()
         self._view = at.view
         self._grouping = grouping
         first, of_position = grouped(at, grouping)
@@ -260,6 +220,8 @@ class GroupIndex(_Totals):
 
     def best(self, groups: RowGroups, scores: Sequence[int]) -> Sequence[int]:
         """The best positions of these groups in node order, by total plus score of the group."""
+        if len(scores) == 1:
+            return self._groups[groups.numbers[0]].best()[1]
         highest: int | None = None
         lists: list[list[int]] = []
         for number, score in zip(groups.numbers, scores, strict=True):

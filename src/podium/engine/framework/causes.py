@@ -28,7 +28,7 @@ class PodAmount(msgspec.Struct, frozen=True, rename="camel"):
     amount: int
 
 
-class PlacedPod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PodOnNode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A pod and its node; a nominated pod is only promised to the node."""
 
     pod: str
@@ -73,8 +73,9 @@ class NoTerms(Cause, tag="noTerms", frozen=True):
     """A node selector, or one term of it, that matches no node: it is empty or not valid."""
 
     where: str
-    #: Whether it asks for something, in a way that Kubernetes refuses.
+    #: Whether it asks for something, in a way that Kubernetes refuses; and the text of the refusal.
     invalid: bool = False
+    why: str = ""
 
 
 class UntoleratedTaint(Cause, tag="taint", frozen=True):
@@ -125,7 +126,7 @@ class PortInUse(Cause, tag="port", frozen=True):
     #: The addresses that the pod wants and that the other one holds.
     wanted_ip: str
     ip: str
-    holder: PlacedPod
+    holder: PodOnNode
 
 
 class DiskInUse(Cause, tag="disk", frozen=True):
@@ -133,14 +134,14 @@ class DiskInUse(Cause, tag="disk", frozen=True):
 
     volume: str
     disk: str
-    holder: PlacedPod
+    holder: PodOnNode
 
 
 class ClaimInUse(Cause, tag="claimInUse", frozen=True):
     """A ReadWriteOncePod claim that another pod uses."""
 
     claim: str
-    holders: tuple[PlacedPod, ...]
+    holders: tuple[PodOnNode, ...]
 
 
 class VolumeElsewhere(Cause, tag="volumeZone", frozen=True):
@@ -204,7 +205,7 @@ class BlockingPods(Cause, tag="blockingPods", frozen=True):
     topology_key: str
     value: str
     count: int
-    pods: tuple[PlacedPod, ...]
+    pods: tuple[PodOnNode, ...]
     carried: bool = False
 
 
@@ -388,6 +389,8 @@ class NotReprieved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     reasons: tuple[str, ...]
     causes: tuple[RuleCause, ...] = ()
     budgets: tuple[str, ...] = ()
+    #: Kind and name of its owner; empty if it has none.
+    workload: str = ""
 
 
 class CandidateVictims(msgspec.Struct, frozen=True, rename="camel"):

@@ -8,21 +8,27 @@ stays true when the cluster moves on.
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from podium.engine.state.device_plan import DevicePlan
-from podium.engine.state.volume_plan import VolumePlan
+from podium.engine.state.reservation import DevicePlan, VolumePlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from podium.engine.framework.causes import CausedRejection, PreemptionCauses, ScoreCause
     from podium.engine.framework.rule import Permission, Refused
+    from podium.engine.framework.trace import DecisionTrace
+    from podium.engine.state.reservation import Reservation
     from podium.engine.state.verdicts import Verdict, Verdicts
+
+
+#: Stands in the list of rejecting plugins for all extenders, as in kube-scheduler.
+EXTENDER = "Extender"
 
 
 class ScoreColumn(msgspec.Struct, frozen=True):
@@ -65,6 +71,11 @@ class Preemption(msgspec.Struct, frozen=True):
     #: The nomination of the pod itself: a node, "" when it is cleared, None when it is kept.
     nomination: str | None = None
 
+    @property
+    def victims(self) -> tuple[str, ...]:
+        """The uids of the pods to evict from the chosen node."""
+        return () if self.node is None else self.candidates[self.node].uids
+
 
 class ClaimRelease(msgspec.Struct, frozen=True):
     """A resource claim of the pod that does not fit where the pod could run."""
@@ -81,7 +92,7 @@ NO_CODES = np.zeros(0, np.int32)
 NO_CODES.flags.writeable = False
 NO_MESSAGES: Mapping[str, list[str]] = MappingProxyType({})
 NO_ERRORS: Mapping[str, str] = MappingProxyType({})
-NO_RESERVATIONS: Mapping[str, object] = MappingProxyType({})
+NO_RESERVATIONS: Mapping[str, Reservation] = MappingProxyType({})
 
 
 class Decision:
@@ -115,7 +126,7 @@ class Decision:
     #: Their names, filled when recording.
     best: Sequence[str] = ()
     #: What reserve rules set aside on the node, by the name of the rule.
-    reservations: Mapping[str, object] = NO_RESERVATIONS
+    reservations: Mapping[str, Reservation] = NO_RESERVATIONS
     #: Permit rules that let the pod wait before it may be bound, by name.
     waits: tuple[tuple[str, Permission], ...] = ()
     preemption: Preemption | None = None
@@ -129,13 +140,21 @@ class Decision:
     refused: Refused | None = None
     #: The node nominated to the pod, when it was filtered first and chosen.
     nominated: str | None = None
-    #: What led to the reasons, where an explanation was asked for (`engine.cycle.causes`).
+    #: What led to the reasons, where an explanation was asked for (`library.reasoning.causes`).
     causes: tuple[CausedRejection, ...] = ()
     score_causes: tuple[ScoreCause, ...] = ()
     preemption_causes: PreemptionCauses | None = None
+    #: What was computed step by step, where that was asked for (`engine.cycle.trace`).
+    trace: DecisionTrace | None = None
     #: How many nodes were taken from the node order, and whether the last one was dropped again.
     consumed: int = 0
     dropped: bool = False
+    #: The time for which it was made, in seconds since 1970.
+    decided_at: float = 0.0
+    #: The text of a pod that has no node because of its group.
+    group_message: str = ""
+    #: What kept answers gave otherwise, where the decision was verified (`cluster.verification`).
+    differences: tuple[str, ...] = ()
 
     def __init__(self, pod: str, uid: str, profile: str, nodes: int, **known: Any) -> None:
         """*nodes* is how many nodes the cluster has; *known* are values of attributes above."""
@@ -152,21 +171,28 @@ class Decision:
         shown = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"Decision({shown})"
 
+    def without_node(self) -> Decision:
+        """The same decision for a pod that does not go to the node after all."""
+        other = copy(self)
+        other.node, other.reservations = None, NO_RESERVATIONS
+        return other
+
+    def reserved(self, rule: str) -> object | None:
+        """What a reserve rule set aside for the pod; None for nothing."""
+        found = self.reservations.get(rule)
+        return None if found is None else found.value
+
     @property
     def volumes(self) -> VolumePlan | None:
         """The volumes reserved for the claims of the pod; None when there is nothing to bind."""
-        for plan in self.reservations.values() if self.reservations else ():
-            if isinstance(plan, VolumePlan):
-                return plan
-        return None
+        plans = (each.volumes for each in self.reservations.values())
+        return next(filter(None, plans), None) if self.reservations else None
 
     @property
     def devices(self) -> DevicePlan | None:
         """The devices reserved for the claims of the pod; None for a pod without claims."""
-        for plan in self.reservations.values() if self.reservations else ():
-            if isinstance(plan, DevicePlan):
-                return plan
-        return None
+        plans = (each.devices for each in self.reservations.values())
+        return next(filter(None, plans), None) if self.reservations else None
 
     @property
     def reasons(self) -> Counter[str]:
@@ -180,17 +206,40 @@ class Decision:
         return counted
 
     @property
+    def rejected_by(self) -> frozenset[str]:
+        """The plugins that rejected the pod; none when an error ended the attempt."""
+        if self.error:
+            return frozenset()
+        names: set[str] = set()
+        for code in self.histogram:
+            names.update(self.verdict(code).plugins)
+        if self.extender_failed:
+            names.add(EXTENDER)
+        for refused in (self.refused, self.held):
+            if refused is not None:
+                names.update(refused.plugins)
+        return frozenset(names)
+
+    @property
     def message(self) -> str:
         """The sentence users see when no node fits; empty otherwise."""
+        if self.group_message:
+            return self.group_message
         if self.node is not None or self.error:
             return self.error
         if self.held is not None:
             return self.held.reason
-        if self.refused is not None:
-            fit = f"0/{self.nodes} nodes are available: {self.refused.reason}."
-        else:
-            fit = fit_message(self.nodes, self.reasons)
+        fit = self.fit_message
         return f"{fit} {self.post_message}" if self.post_message else fit
+
+    @property
+    def fit_message(self) -> str:
+        """The part of the sentence that tells why no node fits, or the error."""
+        if self.error:
+            return self.error
+        if self.refused is not None:
+            return f"0/{self.nodes} nodes are available: {self.refused.reason}."
+        return fit_message(self.nodes, self.reasons)
 
     def verdict(self, code: int) -> Verdict:
         """What a code stands for."""

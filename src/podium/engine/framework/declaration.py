@@ -2,13 +2,13 @@
 
 Providers and default plugins, the reading and checking of arguments, the events that wake waiting
 pods and the lists that are shown are derived from declarations. Their order is that of the lists
-in `podium.engine.generations`.
+in `podium.generations`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,9 +16,9 @@ from podium.objects.go_types import STRING, Field, Struct, camel, record
 from podium.objects.kinds.pod import Pod
 
 if TYPE_CHECKING:
+    from podium.engine.framework.choices import Choices, WakeUps
     from podium.engine.framework.post_filter import PostFilter
-    from podium.engine.framework.profile import Gate
-    from podium.engine.framework.rule import FilterRule, ScoreRule
+    from podium.engine.framework.rule import FilterRule, Gate, PermitRule, ScoreRule
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -83,8 +83,24 @@ Events = Mapping[str, Hint]
 Requests = Callable[[Pod], Mapping[str, int]]
 
 
+class PluginContext(NamedTuple):
+    """What the rules of a plugin are made with besides its arguments."""
+
+    choices: Choices
+    gates: FeatureGates
+
+
+class EventContext(NamedTuple):
+    """What the events of a plugin may depend on."""
+
+    #: Its filters in all profiles.
+    filters: Sequence[FilterRule]
+    requests: Requests
+    wake_ups: WakeUps
+
+
 class PluginDeclaration(msgspec.Struct, frozen=True):
-    """A plugin of v1.36: `filter` and the others make its rules from its arguments, or from None.
+    """A plugin: `filter` and the others make its rules from its arguments, or from None.
 
     The kinds of objects that it looks up are those of its rules (`Rule.kinds`).
     """
@@ -93,18 +109,19 @@ class PluginDeclaration(msgspec.Struct, frozen=True):
     #: The extension points that it implements, separated by blanks.
     at: str
     description: str
-    filter: Callable[[Any], FilterRule] | None = None
-    score: Callable[[Any], ScoreRule] | None = None
-    gate: Callable[[], Gate] | None = None
-    post_filter: Callable[[Any], PostFilter] | None = None
+    filter: Callable[[Any, PluginContext], FilterRule] | None = None
+    score: Callable[[Any, PluginContext], ScoreRule] | None = None
+    gate: Callable[[PluginContext], Gate] | None = None
+    post_filter: Callable[[Any, PluginContext], PostFilter] | None = None
+    permit: Callable[[Any, PluginContext], PermitRule] | None = None
     arguments: Arguments[Any] | None = None
     #: Its weight among the default plugins.
     weight: int = 0
     #: The feature gate without which it is not among the default plugins.
     feature_gate: str = ""
-    #: The events that wake the pods it rejected (EventsToRegister), or what gives them from its
-    #: filters in all profiles and the requests of pods; None: any event does.
-    events: Events | Callable[[Sequence[FilterRule], Requests], Events] | None = None
+    #: The events that wake the pods it rejected (EventsToRegister), or what gives them; None: any
+    #: event does.
+    events: Events | Callable[[EventContext], Events] | None = None
     #: The error of its filter in a profile without it at preFilter; empty if it needs none.
     pre_filter_error: str = ""
     #: The filter in such a profile, made from its own, unless it always fails or is the same.
@@ -120,9 +137,9 @@ class PluginDeclaration(msgspec.Struct, frozen=True):
         return frozenset(self.at.split())
 
 
-def plain(rule: Callable[[], Any]) -> Callable[[Any], Any]:
+def plain(rule: Callable[[], Any]) -> Callable[..., Any]:
     """Makes a rule that depends on no arguments and no options."""
-    return lambda _: rule()
+    return lambda *_: rule()
 
 
 class FactoryArgs(msgspec.Struct, frozen=True):

@@ -6,10 +6,11 @@ function in a test) is not known here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium.engine.framework.extender_protocol import ExtenderProtocol
 from podium.engine.framework.rule import AttemptError
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 
 #: The range of extenders' scores, in every generation.
 EXTENDER_MAX_SCORE = 10
-
-#: How replies are read. In v1.36 a node may be rejected for good, nodes that were not sent are
-#: refused, every node needs victims, violated budgets count, and error texts stay as they are.
-ExtenderProtocol = Literal["v1.13", "v1.36"]
 
 
 class Extender(msgspec.Struct, frozen=True):
@@ -42,7 +39,7 @@ class Extender(msgspec.Struct, frozen=True):
     node_cache_capable: bool = False
     managed_resources: frozenset[str] = frozenset()
     ignorable: bool = False
-    protocol: ExtenderProtocol = "v1.13"
+    protocol: ExtenderProtocol = ExtenderProtocol()
 
 
 class AskFilter(msgspec.Struct, frozen=True):
@@ -83,14 +80,14 @@ class Together(msgspec.Struct, frozen=True):
 
 
 class AskVictims(msgspec.Struct, frozen=True):
-    """On which of these nodes may these pods go? Answered by `Kept` or `Failure`."""
+    """On which of these nodes may these pods go? Answered by `AcceptedVictims` or `Failure`."""
 
     extender: Extender
     pod: Incoming
     candidates: Mapping[str, Victims]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class AcceptedVictims(msgspec.Struct, frozen=True):
     """Node -> uids of the pods that would have to go, and how many budgets that violates."""
 
     victims: dict[str, tuple[tuple[str, ...], int]]
@@ -145,7 +142,7 @@ def ask_victims(
 
 
 def _kept(
-    reply: Kept | Failure,
+    reply: AcceptedVictims | Failure,
     view: View,
     extender: Extender,
     made: Callable[[list[Resident], int], Victims],
@@ -165,10 +162,10 @@ def _kept(
                 )
         if row is None:
             continue  # an unknown node without victims
-        if not uids and extender.protocol == "v1.36":
+        if not uids and extender.protocol.needs_victims:
             if extender.ignorable:
                 continue
             raise AttemptError(f'expected at least one victim pod on node "{node}"')
-        counted = violations if extender.protocol == "v1.36" else 0
+        counted = violations if extender.protocol.counts_violations else 0
         kept[node] = made([there[uid] for uid in uids], counted)
     return kept

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.causes import Cause, ScoreNumber
     from podium.engine.framework.rule import Memo
-    from podium.engine.rows.rows import Ints, ManyRows, OneRow, Rows
+    from podium.engine.rows.rows import Ints, ManyRows, OneRow, Rows, Scalar
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
 
@@ -105,9 +105,9 @@ class NeverSkippedScore(ScoreRule):
         self.normalizes = rule.normalizes
         self.formula = rule.formula
 
-    def numbers(self, pod: Incoming, at: OneRow) -> Iterable[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterable[ScoreNumber]:
         """The numbers of the rule."""
-        return self.rule.numbers(pod, at)
+        return self.rule.numbers(pod, at, among)
 
     def scope(self, cls: PodClass) -> Scope:
         """The scope of the score itself."""
@@ -125,3 +125,13 @@ class NeverSkippedScore(ScoreRule):
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """The final scores of the rule."""
         return self.rule.normalize(pod, at, raw)
+
+    def score_among(self, pod: Incoming, at: OneRow, among: ManyRows) -> Ints[Scalar] | None:
+        """The score of the rule."""
+        return self.rule.score_among(pod, at, among)
+
+    def normalize_one(
+        self, pod: Incoming, at: OneRow, among: ManyRows, raw: np.ndarray, own: Ints[Scalar]
+    ) -> Ints[Scalar] | None:
+        """The final score of the rule."""
+        return self.rule.normalize_one(pod, at, among, raw, own)

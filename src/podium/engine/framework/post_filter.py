@@ -1,4 +1,4 @@
-"""What a post-filter is: a step that runs when no node fits a pod."""
+"""What a post-filter is: a step that runs when no node fits a pod, or too few pods of a group."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from podium.engine.framework.decision import ClaimRelease, Preemption
+    from podium.engine.framework.decision import ClaimRelease, Decision, Preemption
     from podium.engine.framework.extenders import Extender
+    from podium.engine.framework.group_decision import GroupAttempt, GroupPreemption
     from podium.engine.framework.rule import Positioned, Refused
-    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
+    from podium.objects.kinds.pod_group import PodGroup
 
 
 class FailedSearch(msgspec.Struct):
@@ -69,3 +72,74 @@ class PostFilter(Protocol):
 
     def run(self, failed: FailedSearch) -> Generator[Any, Any, Outcome]:
         """Try to help the pod; questions to extenders are yielded and their replies sent back."""
+
+
+class TrialPlacement(msgspec.Struct, frozen=True):
+    """A pod of a group on the node that a trial found for it."""
+
+    pod: Incoming
+    row: int
+    decision: Decision
+    #: The filter rules that took part when the node was found.
+    rules: Sequence[Positioned]
+
+
+class GroupTrial(Protocol):
+    """The cluster, changed for a while. Everything is as before when the trial ends."""
+
+    def remove(self, pod: Resident) -> None:
+        """Take a pod off its node."""
+
+    def put_back(self, pod: Resident) -> None:
+        """Put a pod that was removed on its node again."""
+
+    def schedule(self) -> Generator[Any, Any, tuple[GroupAttempt, Sequence[TrialPlacement]]]:
+        """Try the pods of the group; the nodes that were found. Nothing stays assumed."""
+
+    def assume(self, placement: TrialPlacement) -> None:
+        """Count a pod of the group on its node, with what is reserved for it."""
+
+    def forget(self, placement: TrialPlacement) -> None:
+        """Count it no more."""
+
+
+class FailedGroup(msgspec.Struct):
+    """A pod group of which too few pods fit, and what is known of it."""
+
+    group: PodGroup
+    #: The pods without a node, in the order in which they are tried.
+    pods: Sequence[Incoming]
+    view: View
+    #: The rows of all nodes, in the order of the list of nodes.
+    rows: np.ndarray
+    #: Uid of a pod -> names of the plugins whose pre-filter saw it; pods that were tried.
+    prepared: Mapping[str, frozenset[str]]
+    #: The claims that pods give back, so that they get other devices.
+    released: Sequence[ClaimRelease]
+    #: Begins a trial.
+    trial: Callable[[], AbstractContextManager[GroupTrial]]
+
+
+class GroupOutcome(msgspec.Struct, frozen=True):
+    """What a post-filter achieved for a group; codes are those of `Outcome`."""
+
+    code: str
+    reason: str = ""
+    preemption: GroupPreemption | None = None
+    #: The run without the possible victims, if there was one.
+    trial: GroupAttempt | None = None
+
+
+class GroupPostFilter(Protocol):
+    """A step that runs when too few pods of a group fit."""
+
+    @property
+    def name(self) -> str:
+        """The name by which it is configured."""
+
+    @property
+    def evicts_pods(self) -> bool:
+        """Whether it may evict pods of lower priority."""
+
+    def run_for_group(self, failed: FailedGroup) -> Generator[Any, Any, GroupOutcome]:
+        """Try to help the group; questions to extenders are yielded and their replies sent back."""

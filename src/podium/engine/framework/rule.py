@@ -8,6 +8,11 @@ states only what differs from them:
 - once per pod class, what its answers depend on (`scope`): the cache follows from that;
 - once per decision, whether it has anything to say now (`activity`, `everywhere`).
 
+These fourteen members are the contract: `name`, `kinds`, `scope`, `answer_key`; `pre_filter`,
+`activity`, `filter`; `pre_score`, `everywhere`, `score`, `normalize`; `reserve`, `restore`;
+`permit`. `always` and `normalizes` are constant forms of `scope` and `normalize`. What makes a rule
+faster is in `shortcuts`, what explains its answers in `explanation`: no decision depends on either.
+
 Laws that the engine relies on, and that tests hold every rule to:
 
 - An answer depends on nothing beyond the scope. Two pods of one class get the same answer.
@@ -20,57 +25,65 @@ Laws that the engine relies on, and that tests hold every rule to:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from podium.engine.framework.dependencies import Scope, Watched
+from podium.engine.framework.explanation import ExplainedFilter, ExplainedScore, Memo
+from podium.engine.framework.shortcuts import (
+    BatchTrials,
+    FilterShortcuts,
+    RuleShortcuts,
+    ScoreShortcuts,
+    all_rows,
+    no_rows,
+)
 from podium.engine.rows.rows import K
+from podium.engine.rows.written import written
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping
 
-    from podium.engine.framework.causes import Cause, ScoreNumber
-    from podium.engine.rows.resource_block import BlockFilter, BlockScore
-    from podium.engine.rows.row_groups import RowGroups
-    from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
+    from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows, Scalar
     from podium.engine.state.pod_class import Incoming, PodClass
-    from podium.engine.state.tallies import Tally
+    from podium.engine.state.reservation import Reservation
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
 
-
-#: What rules keep while the causes of one explanation are looked for; each has its own keys.
-Memo = dict["Hashable", Any]
-
-
-class Scope(IntEnum):
-    """What the answer of a rule for one row depends on, besides the class of the pod."""
-
-    #: Nothing: the rule rejects no row, or gives every row the same score.
-    NONE = 0
-    #: The node object: labels, taints, conditions, images.
-    NODE = 1
-    #: The resource numbers of the row alone: allocatable, requested, number of pods.
-    RESOURCES = 2
-    #: The node and the pods on it: host ports, disks.
-    PODS = 3
-    #: Objects of the catalogue (claims, volumes), or the pod itself; never other pods.
-    OBJECTS = 4
-    #: Anything in the cluster, pods on other nodes included.
-    CLUSTER = 5
-
-    @property
-    def of_row(self) -> bool:
-        """Whether an answer stays true until the node or the pods on it change."""
-        return self <= Scope.PODS
-
-    @property
-    def ignores_pods(self) -> bool:
-        """Whether pods that are added or removed do not change the answer."""
-        return self <= Scope.NODE or self is Scope.OBJECTS
+__all__ = [
+    "ALLOWED",
+    "ALL_KINDS",
+    "SKIPPED",
+    "Activity",
+    "AttemptError",
+    "BatchTrials",
+    "BitFilter",
+    "Everywhere",
+    "FilterRule",
+    "Gate",
+    "Memo",
+    "OnlyNodes",
+    "Permission",
+    "PermitRule",
+    "Positioned",
+    "Refused",
+    "ReserveRule",
+    "Rule",
+    "Scope",
+    "ScoreRule",
+    "Watched",
+    "all_rows",
+    "negated",
+    "no_rows",
+    "scaled_by",
+    "scaled_one",
+    "scaled_to",
+    "scope_with",
+]
 
 
 class Activity(IntEnum):
@@ -85,25 +98,6 @@ class Activity(IntEnum):
     OWN_ROW = 2
     #: What it says of a row may depend on anything in its scope.
     ACTIVE = 3
-
-
-class Watched(IntFlag):
-    """What `activity`, `everywhere` and `group_keys` read besides the class of the pod.
-
-    While nothing of it changes, a rule is not asked again.
-    """
-
-    NOTHING = 0
-    #: The nodes.
-    NODES = 1
-    #: Services and controllers, which select pods.
-    SELECTORS = 2
-    #: The affinity terms of placed pods that select the pod, and the labels of namespaces.
-    TERMS = 4
-    #: Whether there are placed pods that the pod's own affinity terms select.
-    SELECTED_PODS = 8
-    #: Anything else: the rule is asked at every decision.
-    ANYTHING = 16
 
 
 class AttemptError(Exception):
@@ -148,14 +142,6 @@ class OnlyNodes:
     names: frozenset[str]
 
 
-class BatchTrials(NamedTuple):
-    """On which rows trials (pods added or removed) may be evaluated for many rows at a time."""
-
-    rows: np.ndarray
-    #: Whether the answers on these rows stay the same, whatever pods are removed or added again.
-    constant: bool
-
-
 class Everywhere(NamedTuple):
     """The final score that every row gets."""
 
@@ -179,49 +165,42 @@ class Positioned(NamedTuple):
 ALL_KINDS: Final = ("*",)
 
 
-class Rule:
+class Rule(RuleShortcuts):
     """What all rules have in common."""
 
     #: The name by which users configure it.
     name: str
     #: Kinds of objects that it looks up in the catalogue; the scheduler watches these.
     kinds: tuple[str, ...] = ()
-    #: The scope when it is the same for every pod class.
+    #: The scope, where it is the same for all classes.
     always: Scope = Scope.NODE
-    #: Whether one row costs it about as much as many rows in one array.
-    by_columns: bool = False
-    #: Whether `row_key` is the same for all classes of one form that name no node.
-    keyed_by_form: bool = False
 
-    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002 - the same for every class
-        """What the answers for pods of this class depend on.
+    def scope(self, cls: PodClass, /) -> Scope:  # noqa: ARG002 - the same for every class
+        """What the answers for pods of this class depend on; `NONE` where it does not concern them.
 
-        This, `watched` and `may_refuse` may differ by the form of the class only (`PodForm`).
+        This may differ by the form of the class only (`PodForm`).
         """
         return self.always
 
-    def row_key(self, cls: PodClass) -> Hashable:
-        """What a rule of single rows reads of the class: with equal keys, equal answers.
-
-        Asked where the scope is that of a row. By default no two classes get the same answers.
-        """
-        return cls.id
-
-    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002 - the same for every class
-        """What it looks at to say whether it has anything to say about pods of this class."""
-        return Watched.ANYTHING
-
     def answer_key(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
-        """While this and the nodes stay the same, so do the answers; None when it cannot tell."""
+        """While this and the nodes stay the same, so do the answers; None when it cannot tell.
+
+        Where the scope is that of a row: what answers depend on besides the row; None: nothing.
+        """
         return None
 
 
-class FilterRule(Rule):
-    """Says which rows a pod must not run on: a predicate, or a filter plugin."""
+def scope_with(field: str, scope: Scope) -> Callable[[Rule, PodClass], Scope]:
+    """The `scope` of a rule that concerns the classes with this field of `PodClass` alone."""
 
-    def may_refuse(self, cls: PodClass) -> bool:  # noqa: ARG002
-        """Whether `pre_filter` may refuse a pod of this class, name nodes or fail."""
-        return False
+    def scope_of(_rule: Rule, cls: PodClass) -> Scope:
+        return scope if getattr(cls, field) else Scope.NONE
+
+    return scope_of
+
+
+class FilterRule(Rule, FilterShortcuts, ExplainedFilter):
+    """Says which rows a pod must not run on: a predicate, or a filter plugin."""
 
     def pre_filter(self, pod: Incoming, view: View) -> Refused | OnlyNodes | None:  # noqa: ARG002
         """Look at the pod once, before any node: refuse it, or name the only nodes."""
@@ -234,54 +213,9 @@ class FilterRule(Rule):
             return Activity.SKIPPED
         return Activity.OWN_ROW if scope.of_row else Activity.ACTIVE
 
-    def row_context(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
-        """What verdicts depend on besides the row, where its activity is `OWN_ROW`; None: nothing.
-
-        In trials the verdict on a row may depend on more, where this is not None.
-        """
-        return None
-
-    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:  # noqa: ARG002
-        """Label keys: rows with equal values of all of them get equal verdicts. Empty: no such."""
-        return ()
-
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A verdict code per row, 0 where the pod fits. Errors are reported through `at.fail`."""
         raise NotImplementedError
-
-    def of_block(self, pod: Incoming, view: View) -> BlockFilter | None:  # noqa: ARG002
-        """The same answers from a block of resource numbers, where the scope is `RESOURCES`.
-
-        It must hold for the class of the pod until the journal starts a new epoch, or other
-        resources are served by devices. None where there is no such way.
-        """
-        return None
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:  # noqa: ARG002
-        """What led to the reasons that `filter` gives on a row which it rejects.
-
-        Called only when an explanation is asked for, after the decision; it changes nothing. `memo`
-        is empty at first and shared by all rows of one explanation. Causes whose reason is not in
-        the verdict of the row are dropped, so a rule may give all that it finds.
-        """
-        return ()
-
-    def cause_parts(self, cls: PodClass) -> Sequence[FilterRule]:  # noqa: ARG002
-        """The rules that are asked for the causes; a rule that combines others names these."""
-        return (self,)
-
-    def cause_keys(self, pod: Incoming, at: ManyRows) -> Sequence[Hashable] | None:  # noqa: ARG002
-        """What the causes on each row depend on: rows with equal keys have equal causes.
-
-        Then `causes` is asked about one of them. None: it is asked about every row.
-        """
-        return None
-
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
-        """Where trials of many rows may be evaluated together."""
-        scope = self.scope(pod.cls)
-        together = scope.ignores_pods or scope is Scope.RESOURCES
-        return BatchTrials(np.full(len(at), together), constant=scope.ignores_pods)
 
 
 class BitFilter(FilterRule):
@@ -306,13 +240,11 @@ class BitFilter(FilterRule):
         return at.codes(self.name, bits, self.reasons_of(pod, at.view))
 
 
-class ScoreRule(Rule):
+class ScoreRule(Rule, ScoreShortcuts, ExplainedScore):
     """Says how good rows are: a priority, or a score plugin."""
 
     #: Whether final scores depend on all feasible rows together.
     normalizes: bool = False
-    #: How the score is computed, in one line of words; for explanations.
-    formula: str = ""
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
         """Why pods of the form of this one cannot be scored at all; empty if they can."""
@@ -322,55 +254,19 @@ class ScoreRule(Rule):
         """The final score if every row gets the same; None if rows must be scored."""
         return None
 
-    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:  # noqa: ARG002
-        """Label keys: rows with equal values of all of them get equal scores. Empty: no groups."""
-        return ()
-
-    def group_tallies(self, pod: Incoming, view: View) -> tuple[Tally, ...]:  # noqa: ARG002
-        """Tallies that must count equally many pods on rows, too, for these to get equal scores.
-
-        Where there are any, `group_keys` may be empty, and only `of_few` scores such groups.
-        """
-        return ()
-
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A raw score per row."""
         raise NotImplementedError
-
-    def of_few(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        groups: RowGroups,  # noqa: ARG002
-        count: int,  # noqa: ARG002
-    ) -> list[int] | None:
-        """The final scores of a few groups of rows in plain numbers; None: `score` must be asked.
-
-        *count* is how many feasible rows the groups have.
-        """
-        return None
-
-    def of_block(self, pod: Incoming, view: View) -> BlockScore | None:  # noqa: ARG002
-        """The same scores from a block of resource numbers, as for `FilterRule.of_block`."""
-        return None
 
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The final scores of all feasible rows together."""
         return raw
 
-    def numbers(self, pod: Incoming, at: OneRow) -> Iterable[ScoreNumber]:  # noqa: ARG002
-        """The numbers behind the raw score of a row; called for explanations only."""
-        return ()
-
 
 class ReserveRule(Rule):
     """Sets something aside on the chosen row: volumes, devices."""
 
-    #: The annotation of the pod in which the scheduler keeps what was reserved; empty for none.
-    annotation: str = ""
-    #: Whether the scheduler must do anything before it binds the pod.
-    has_pre_bind: bool = False
-
-    def reserve(self, pod: Incoming, at: OneRow) -> object | None:
+    def reserve(self, pod: Incoming, at: OneRow) -> Reservation | None:
         """What the pod takes on this row besides its requests; None for nothing.
 
         Called once the node is chosen; changes nothing. The answer is kept with the assumed pod,
@@ -379,18 +275,9 @@ class ReserveRule(Rule):
         """
         raise NotImplementedError
 
-    def restore(self, pod: Pod) -> object | None:  # noqa: ARG002
+    def restore(self, pod: Pod) -> Reservation | None:  # noqa: ARG002
         """What was reserved for a pod that is on a node already, as far as the pod says so."""
         return None
-
-    def pre_bind(self, pod: str, node: str, reserved: object) -> None:
-        """Carry the reservation out before the pod (namespace/name) is bound.
-
-        Called by the scheduler, never by the engine; it may take time. Raising fails the binding.
-        """
-
-    def unreserve(self, pod: str, node: str, reserved: object) -> None:
-        """Take note that the reservation is over: the pod was not bound, or has left the node."""
 
 
 class Permission(NamedTuple):
@@ -416,23 +303,32 @@ class PermitRule(Rule):
 
 def scaled_to(highest: int, at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
     """Scores scaled so that the largest becomes `highest`; `reverse` turns them upside down."""
-    largest = at.highest(raw)
+    scaled: Any = scaled_by(at.highest(raw), highest, at, raw, reverse=reverse)  # type: ignore[arg-type]
+    return np.asarray(scaled)
+
+
+def scaled_one(
+    highest: int, at: OneRow, among: ManyRows, raw: np.ndarray, own: Ints[Scalar], *, reverse: bool
+) -> Ints[Scalar]:
+    """The same for one row, written."""
+    return scaled_by(written(among.highest(raw)), highest, at, own, reverse=reverse)
+
+
+def scaled_by(largest: int, highest: int, at: Rows[K], raw: Ints[K], *, reverse: bool) -> Ints[K]:
+    """A score scaled so that *largest* becomes *highest*; upside down if *reverse*."""
     if largest == 0:
-        return np.full(len(raw), highest) if reverse else raw
-    scaled: np.ndarray = at.divide(raw * highest, largest)
+        return at.full(highest) if reverse else raw
+    scaled = at.divide(raw * highest, largest)
     return highest - scaled if reverse else scaled
-
-
-def all_rows(at: ManyRows, *, constant: bool = False) -> BatchTrials:
-    """Trials may be evaluated together on every row."""
-    return BatchTrials(np.ones(len(at), np.bool_), constant)
-
-
-def no_rows(at: ManyRows) -> BatchTrials:
-    """Trials are evaluated row by row."""
-    return BatchTrials(np.zeros(len(at), np.bool_), constant=False)
 
 
 def negated(flags: Flags[K]) -> Flags[K]:
     """The opposite on every row."""
     return flags ^ True
+
+
+class Gate(Protocol):
+    """Something that keeps a pod from being tried."""
+
+    def hold(self, pod: Incoming, view: View) -> Refused | None:
+        """Why the pod must wait, if it must."""

@@ -11,8 +11,8 @@ from podium.engine.state.journal import DEFAULT_LIMIT
 class Tuning:
     """The thresholds between equivalent ways of computing. Tests make them small."""
 
-    #: Up to this many changed rows are evaluated one by one, more of them as arrays.
-    one_by_one: int = 24
+    #: Up to this many changed rows are evaluated in plain numbers, more of them as arrays.
+    one_by_one: int = 6
     #: For this many decisions the answers of a cluster-wide rule must have stayed the same before
     #: they are kept like those about nodes; twice as many each time that turned out wrong.
     steady_decisions: int = 8
@@ -23,15 +23,10 @@ class Tuning:
     #: The journal of changed rows keeps up to this many entries; a class of pods that has missed
     #: some of them is evaluated on every row again.
     journal_limit: int = DEFAULT_LIMIT
-    #: The same as `one_by_one`, for rows in states not seen before: these cost more one by one.
-    one_by_one_if_new: int = 4
     #: After so many rounds with few changed rows an index by score is made.
     steady_rounds: int = 3
-    #: Up to this many changes are looked at row by row for one class of pods, more of them for all
-    #: classes that take part in a matrix of answers.
-    few_changes: int = 8
-    #: After so many batches of changed rows, compiled code is loaded to evaluate them.
-    batches_to_compile: int = 500
+    #: Up to this many changed rows the index by score is kept, with more of them it is dropped.
+    few_changes: int = 24
 
 
 DEFAULT_TUNING = Tuning()

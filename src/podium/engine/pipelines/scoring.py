@@ -23,19 +23,9 @@ if TYPE_CHECKING:
     from podium.engine.rows.row_groups import RowGroups
     from podium.engine.rows.rows import Flags, Ints, Rows
     from podium.engine.state.pod_class import Incoming
-    from podium.engine.state.view import View
 
 #: Scores of more groups of rows than this are found in arrays.
 MOST_IN_PLAIN_NUMBERS = 64
-
-
-def pre_score_fault(pod: Incoming, view: View, profile: Profile) -> str:
-    """Why some rule cannot score pods of this form, whatever the rows; empty if all can."""
-    if profile.priorities or profile.extenders:
-        for rule in profile.pre_scores:
-            if fault := rule.pre_score(pod, view):
-                return f'running PreScore plugin "{rule.name}": {fault}'
-    return ""
 
 
 def run_scores(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -203,16 +203,33 @@ def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> 
     if not table.counts.all():
         return _first(candidates, np.flatnonzero(table.counts == 0), NO_VICTIMS, NO_VICTIMS)
     left, decisive = np.arange(len(candidates)), ONLY_CANDIDATE
+    for step in narrowed(table, criteria):
+        left, decisive = step.left, step.criterion.name
+    return _first(candidates, left, decisive, FIRST_IN_NODE_ORDER)
+
+
+class Narrowed(NamedTuple):
+    """What a criterion did: the places of candidates before it, their costs, and those left."""
+
+    criterion: Criterion
+    before: np.ndarray
+    costs: np.ndarray
+    left: np.ndarray
+
+
+def narrowed(table: VictimCosts, criteria: Sequence[Criterion]) -> Iterator[Narrowed]:
+    """Apply the criteria in order, until one candidate is left."""
+    left = np.arange(len(table.counts))
     for criterion in criteria:
         if len(left) == 1:
-            break
-        costs, decisive = criterion.costs(table), criterion.name
+            return
+        before, costs = left, criterion.costs(table)
         if len(left) < len(costs):
             costs = costs[left]
         lowest = costs == costs.min()
         if not lowest.all():
             left = left[lowest]
-    return _first(candidates, left, decisive, FIRST_IN_NODE_ORDER)
+        yield Narrowed(criterion, before, costs, left)
 
 
 def _first(candidates: TabledCandidates, left: np.ndarray, alone: str, among_equals: str) -> Choice:

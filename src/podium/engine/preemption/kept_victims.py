@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from podium.engine.framework.rule import Activity
 from podium.engine.preemption.criteria import PRIORITY_OFFSET, TabledCandidates, VictimCosts
+from podium.engine.state.journal import Follower, rows_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -122,11 +123,12 @@ class KeptVictims:
         self._view = view
         #: What the answers depend on besides rows.
         self.key = key
+        self._follower = Follower(view.journal.rows, view.journal)
         self._start_over()
 
     def _start_over(self) -> None:
-        journal, size = self._view.journal, self._view.nodes.capacity
-        self._epoch, self._seen = journal.epoch, journal.rows.end
+        self._follower.start_over()
+        size = self._view.nodes.capacity
         self._known = np.zeros(size, np.bool_)
         self._candidate = np.zeros(size, np.bool_)
         self._has_lower = np.zeros(size, np.bool_)
@@ -143,13 +145,11 @@ class KeptVictims:
 
     def refresh(self) -> None:
         """Forget rows that changed since the last search."""
-        journal = self._view.journal
-        news = journal.rows.since(self._seen) if self._epoch == journal.epoch else None
+        news = self._follower.news()
         if news is None or len(self._sources) > MOST_SOURCES:
             self._start_over()
-            return
-        self._seen = journal.rows.end
-        self._known[[entry if entry >= 0 else ~entry for entry in news]] = False
+        elif news:
+            self._known[[*rows_in(news)]] = False
 
     def unknown(self, rows: np.ndarray) -> np.ndarray:
         """Those of the rows that have to be tried."""
@@ -226,9 +226,10 @@ def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:
     pod, view = failed.pod, failed.view
     if not failed.may_keep or view.pods.nominated or view.pods.unknown_nodes:
         return None
-    activities = []
+    activities: list[tuple[int, Hashable]] = []
     for position, rule in failed.rules:
         if rule.scope(pod.cls).of_row:
+            activities.append((position, rule.answer_key(pod, view)))
             continue
         activity = rule.activity(pod, view)
         if activity is Activity.ACTIVE:
@@ -242,7 +243,6 @@ def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:
         tuple(activities),
         catalog.budgets.version,
         catalog.namespaces.version,
-        catalog.device_classes.served_version,
     )
     ledger: OrderedDict[Hashable, KeptVictims] = view.ledgers.setdefault(LEDGER, OrderedDict())
     name = (pod.cls.id, policy)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.engine.framework.post_filter import FailedSearch
+    from podium.engine.preemption.criteria import Criterion
     from podium.engine.preemption.victim_policy import VictimPolicy
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
@@ -45,6 +46,8 @@ class EvictingPostFilter:
     """A post-filter that evicts pods of lower priority by this search."""
 
     victim_policy: VictimPolicy
+    #: What chooses among the candidates, in order.
+    criteria: Sequence[Criterion]
 
 
 def victims_of(pods: Sequence[Resident], violations: int, earliest: float = 0.0) -> Victims:

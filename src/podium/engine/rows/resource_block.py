@@ -6,14 +6,14 @@ about the same as on one row. A rule that reads cpu and memory together makes ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from podium.engine.state.accounting import NATIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable
 
     from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
@@ -34,10 +34,7 @@ class ResourceBlock:
     __slots__ = ("allocatable", "allowed", "pods", "requested", "scored")
 
     def __init__(self, pods: np.ndarray, nodes: np.ndarray) -> None:
-        """What the pods of the rows count for, and what the nodes can allocate: line by row.
-
-        With an axis of length 1 in between, rules for many classes of pods answer together.
-        """
+        """What the pods of the rows count for, and what the nodes can allocate: line by row."""
         #: Requests of cpu, memory and ephemeral storage.
         self.requested = pods[:_NATIVE]
         #: Requests of cpu and memory as scores count them.
@@ -56,23 +53,7 @@ class ResourceBlock:
 RowNumbers = list[int]
 
 
-class BlockRule(Protocol):
-    """A rule of scope `RESOURCES` for one class of pods, over a block of numbers."""
-
-    #: The function that answers for one row; its arguments are `numbers` and those of the row.
-    formula: Callable[..., int]
-    #: The amounts that the pods want, and whatever else the formula takes.
-    numbers: Sequence[int]
-
-    @property
-    def alike(self) -> Hashable:
-        """Equal for rules that differ in the amounts only which the pods want."""
-
-    def stacked(self, rules: Sequence[Any]) -> Any:
-        """These rules, which are alike, as one that answers in a line for each of them."""
-
-
-class BlockFilter(BlockRule, Protocol):
+class BlockFilter(Protocol):
     """A filter of scope `RESOURCES` for one class of pods, over a block of numbers."""
 
     name: str
@@ -86,7 +67,7 @@ class BlockFilter(BlockRule, Protocol):
         """Which of the reasons apply on one row."""
 
 
-class BlockScore(BlockRule, Protocol):
+class BlockScore(Protocol):
     """A score of scope `RESOURCES` for one class of pods, over a block of numbers."""
 
     #: No score is above this, nor below 0.
@@ -102,6 +83,16 @@ class BlockScore(BlockRule, Protocol):
         """The score of one row."""
 
 
+def row_state(view: View, row: int) -> Hashable:
+    """Everything that a rule of scope RESOURCES can read of a row."""
+    pods, nodes = view.pods, view.nodes
+    native = (pods.numbers[:, row].tobytes(), nodes.sizes[row])
+    if len(pods.requested) == _NATIVE:
+        return native
+    others = (*pods.requested[_NATIVE:], *nodes.allocatable[_NATIVE:])
+    return (*native, *[column.item(row) for column in others])
+
+
 def row_numbers(view: View, row: int) -> RowNumbers | None:
     """The numbers of one row; None if one is below 0 or very large."""
     found: RowNumbers = view.pods.numbers[:, row].tolist()
@@ -109,15 +100,10 @@ def row_numbers(view: View, row: int) -> RowNumbers | None:
     return None if min(found) < 0 or max(found) > LARGEST else found
 
 
-def resource_block(view: View, rows: np.ndarray, *, for_many: bool = False) -> ResourceBlock | None:
-    """The numbers of these rows; None if there are none, or one is below 0 or very large.
-
-    *for_many*: of the form for rules of many classes of pods.
-    """
+def resource_block(view: View, rows: np.ndarray) -> ResourceBlock | None:
+    """The numbers of these rows; None if there are none, or one is below 0 or very large."""
     if not len(rows):
         return None
-    if for_many:
-        rows = rows.reshape(1, -1)
     pods, nodes = view.pods.numbers.take(rows, 1), view.nodes.numbers.take(rows, 1)
     # Negative numbers are very large ones when they are read without a sign.
     if _highest(pods.view(np.uint64), None) > LARGEST:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 from typing_extensions import override
 
-from podium.engine.state.int64 import TOP, wrap
+from podium.engine.state.accounting import TOP, wrap
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.node_columns import NO_NODES
 from podium.engine.state.pod_class import ANY_IP, Port

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from podium.engine.rows.rows import OneRow
-from podium.engine.state.int64 import wrap
+from podium.engine.state.accounting import wrap
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.tallies import LabelSet, Tally
 

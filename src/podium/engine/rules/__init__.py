@@ -1,4 +1,6 @@
-"""The rules of v1.13 and v1.36: a package per idea, with a module per generation.
+"""The built-in rules: a package, or a module, per idea.
 
-What both generations use is in `shared` of each package; they import nothing from each other.
+`predicates` and `priorities` are the form of v1.13. `plugin` is that of the releases with plugins:
+rule, arguments, hints, texts and declaration. What both use is in `shared`. Neither form imports
+the other.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from podium.engine.state.pod_class import once_per_class
 from podium.engine.state.tallies import PodTerm
 from podium.objects.field_errors import together
 from podium.objects.selectors.faults import label_selector_fault
@@ -89,14 +90,10 @@ def carried_terms(terms: Terms, *, drop_invalid: bool) -> Iterable[tuple[str, in
         yield from ((kind, weight, term) for weight, term in weighted)
 
 
+@once_per_class
 def declared_terms(cls: PodClass) -> Terms:
-    """The terms that pods of a class declare, compiled once.
-
-    Namespaces may be selected by their labels.
-    """
-    if not cls.has_pod_affinity:
-        return {}
-    return cls.once("terms", lambda: compiled_terms(cls, compiled_with_namespaces))
+    """The terms that pods of a class declare. Namespaces may be selected by their labels."""
+    return compiled_terms(cls, compiled_with_namespaces) if cls.has_pod_affinity else {}
 
 
 def compiled_terms(cls: PodClass, compile_term: Compile) -> Terms:

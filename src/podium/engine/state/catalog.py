@@ -7,21 +7,25 @@ shelf, so that what was derived from it (the selectors of a pod, for example) is
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from podium.engine.state.devices import DeviceClasses, ResourceClaims, ResourceSlices
+from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.selector_index import ByAnchor, anchor
 from podium.engine.state.shelf import CHANGES_LIMIT, Shelf
 from podium.objects.kinds import registry
 from podium.objects.kinds.meta import Object
-from podium.objects.selectors.selectors import SelectorError
+from podium.objects.selectors.selectors import Selector, SelectorError, from_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from podium.engine.state.pod_class import PodClass
+    from podium.objects.kinds.devices import DeviceTaintRule
     from podium.objects.kinds.kind import Kind
+    from podium.objects.kinds.pod_group import PodGroup
     from podium.objects.kinds.storage import (
         CsiDriver,
         CsiNode,
@@ -58,6 +62,15 @@ class _Found(ByAnchor[tuple[str, "Selector"]]):
         self.invalid = False
 
 
+class Selections:
+    """Counts how often the selectors that cover a pod may have changed."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
 class Selecting(Shelf[T]):
     """Objects that select pods, found by the labels of a pod.
 
@@ -65,18 +78,24 @@ class Selecting(Shelf[T]):
     whenever one of their pods changes.
     """
 
-    __slots__ = ("_compile", "_found")
+    __slots__ = ("_compile", "_found", "_selections")
 
     def __init__(
         self,
         compile_selector: Callable[[T], Selector | None],
+        selections: Selections,
         changes_limit: int = CHANGES_LIMIT,
     ) -> None:
         """*compile_selector* returns None for an object that selects no pods."""
         super().__init__(changes_limit)
         self._compile = compile_selector
+        self._selections = selections
         #: By namespace, for the namespaces that were looked up.
         self._found: dict[str, _Found] = {}
+
+    def _note(self, namespace: str, name: str) -> None:
+        super()._note(namespace, name)
+        self._selections.changes += 1
 
     def put(self, item: T) -> None:
         """Add or replace an object; one with the selector that it had is no change."""
@@ -204,9 +223,9 @@ _INDEXED: Final[Mapping[str, Callable[[int], Shelf[Any]]]] = {
 }
 
 
-def _new_shelf(kind: Kind[Any], changes_limit: int) -> Shelf[Any]:
+def _new_shelf(kind: Kind[Any], selections: Selections, changes_limit: int) -> Shelf[Any]:
     if kind.pod_selector is not None:
-        return Selecting(kind.pod_selector, changes_limit)
+        return Selecting(kind.pod_selector, selections, changes_limit)
     return _INDEXED.get(kind.name, Shelf)(changes_limit)
 
 
@@ -216,9 +235,10 @@ class Catalog:
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         """Every shelf keeps its latest changes, up to *changes_limit*."""
         self._shelves: dict[str, Any] = {}
+        self.selections = Selections()
         for kind in registry.KINDS.values():
             if kind.looked_up:
-                self._shelves[kind.name] = _new_shelf(kind, changes_limit)
+                self._shelves[kind.name] = _new_shelf(kind, self.selections, changes_limit)
         # The shelves that built-in rules read, by names of their own.
         self.services: Selecting[Service] = self._shelves["Service"]
         self.replication_controllers: Selecting[ReplicationController] = self._shelves[
@@ -238,10 +258,37 @@ class Catalog:
         self.resource_claims: ResourceClaims = self._shelves["ResourceClaim"]
         self.resource_slices: ResourceSlices = self._shelves["ResourceSlice"]
         self.device_classes: DeviceClasses = self._shelves["DeviceClass"]
+        self.pod_groups: Shelf[PodGroup] = self._shelves["PodGroup"]
+        self.device_taint_rules: Shelf[DeviceTaintRule] = self._shelves["DeviceTaintRule"]
         #: Volumes promised to a claim by a placed pod, before the claim is bound: name -> claim.
         self.promised_volumes: dict[str, PersistentVolumeClaim] = {}
         #: Claims whose volume will be made on a node: claim key -> node name.
         self.provisioning: dict[str, str] = {}
+        #: How many assumed pods each of them was promised to.
+        self._promises: Counter[str] = Counter()
+
+    def promise_volume(self, volume: str, claim: PersistentVolumeClaim | None) -> None:
+        """A pod is assumed whose claim gets the volume; a claim that is gone gets none."""
+        if claim is not None:
+            self.promised_volumes[volume] = claim
+        self._promises[volume] += 1
+
+    def promise_provisioning(self, claim: str, node: str) -> None:
+        """A pod is assumed for whose claim (namespace/name) a volume is made on the node."""
+        self.provisioning[claim] = node
+        self._promises[claim] += 1
+
+    def withdraw_promise(self, name: str) -> None:
+        """One pod less is assumed with this volume or claim."""
+        self._promises[name] -= 1
+        if self._promises[name] <= 0:
+            self.end_promise(name)
+
+    def end_promise(self, name: str) -> None:
+        """The API server has the volume or claim as promised, or no assumed pod is left."""
+        self._promises.pop(name, None)
+        self.promised_volumes.pop(name, None)
+        self.provisioning.pop(name, None)
 
     def shelf(self, kind: str) -> Shelf[Any]:
         """The objects of one kind that rules may look up."""
@@ -256,20 +303,31 @@ class Catalog:
         """How often a claim, a volume or a storage class changed."""
         return self.claims.version + self.volumes.version + self.storage_classes.version
 
-    def selection_changes(self) -> int:
-        """How often the selectors that cover a pod may have changed."""
-        return (
-            self.services.version
-            + self.replication_controllers.version
-            + self.replica_sets.version
-            + self.stateful_sets.version
-        )
 
-    def selection_version(self) -> tuple[int, int, int, int]:
-        """Changes whenever the selectors that cover a pod may have changed."""
-        return (
-            self.services.version,
-            self.replication_controllers.version,
-            self.replica_sets.version,
-            self.stateful_sets.version,
-        )
+def services_of(cls: PodClass, catalog: Catalog) -> list[Service]:
+    """The services that select the pod; one without a selector is ignored."""
+    return [found for found, _ in catalog.services.selecting(cls.namespace, cls.labels.labels)]
+
+
+#: Kept while no service and no controller changes.
+_KEPT: KeptPerClass[tuple[Selector, ...]] = KeptPerClass()
+
+
+def selectors_of(cls: PodClass, catalog: Catalog) -> tuple[Selector, ...]:
+    """Selectors of the services and controllers that select the pod, in that order."""
+    return _KEPT.of(cls, catalog.selections.changes, lambda: tuple(_selectors(cls, catalog)))
+
+
+def _selectors(cls: PodClass, catalog: Catalog) -> Iterator[Selector]:
+    labels = cls.labels.labels
+    for service in services_of(cls, catalog):
+        yield from_map(service.spec.selector)
+    if not labels:
+        return
+    for controller, _ in catalog.replication_controllers.selecting(cls.namespace, labels):
+        if controller.spec.selector:
+            yield from_map(controller.spec.selector)
+    # One of them with an invalid selector, and none of them count.
+    for shelf in (catalog.replica_sets, catalog.stateful_sets):
+        found = shelf.selecting(cls.namespace, labels)
+        yield from (selector for _, selector in found if not selector.empty)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from podium.engine.state.journal import ChangeLog
 from podium.engine.state.shelf import CHANGES_LIMIT, Shelf
 from podium.objects.kinds.devices import (
     EXTENDED_RESOURCE_CLAIM,
@@ -49,36 +50,6 @@ class DeviceId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.driver}/{self.pool}/{self.device}"
-
-
-class PoolLog:
-    """The pools that changes concern, the latest last; older ones are dropped beyond a limit."""
-
-    __slots__ = ("_limit", "entries", "start")
-
-    def __init__(self, limit: int = CHANGES_LIMIT) -> None:
-        self._limit = limit
-        self.entries: list[PoolId] = []
-        #: The number of the first entry that is kept.
-        self.start = 0
-
-    @property
-    def end(self) -> int:
-        """The number that the next entry will have."""
-        return self.start + len(self.entries)
-
-    def add(self, pool: PoolId) -> None:
-        """Note that something of a pool changed."""
-        self.entries.append(pool)
-        if len(self.entries) > self._limit:
-            half = self._limit // 2
-            del self.entries[:half]
-            self.start += half
-
-    def since(self, number: int) -> set[PoolId] | None:
-        """The pools noted from *number* on; None when that is not known any more."""
-        behind = number - self.start
-        return set(self.entries[behind:]) if behind >= 0 else None
 
 
 class DevicesInUse:
@@ -147,7 +118,7 @@ class ResourceClaims(Shelf[ResourceClaim]):
         #: Those of them that are written, and were not reported yet.
         self._written: set[str] = set()
         #: The pools in which something was taken or given back.
-        self.pools = PoolLog(changes_limit)
+        self.pools: ChangeLog[PoolId] = ChangeLog(changes_limit)
         #: Claims made for the extended resources of a pod, by its uid.
         self._extended: dict[str, dict[str, ResourceClaim]] = defaultdict(dict)
 
@@ -209,6 +180,10 @@ class ResourceClaims(Shelf[ResourceClaim]):
         """Whether the whole device is in use."""
         return device in self.in_use.taken or device in self.in_flight_use.taken
 
+    def is_shared(self, device: DeviceId) -> bool:
+        """Whether a share of the device is in use."""
+        return device in self.in_use.shares or device in self.in_flight_use.shares
+
     def is_used(self, device: DeviceId) -> bool:
         """Whether the device, or a share of it, is in use."""
         return any(
@@ -263,7 +238,7 @@ class ResourceSlices(Shelf[ResourceSlice]):
         #: Slices that may concern several nodes: those without a node, and shared counters.
         self.elsewhere: dict[str, ResourceSlice] = {}
         #: The pools whose slices changed.
-        self.pools = PoolLog(changes_limit)
+        self.pools: ChangeLog[PoolId] = ChangeLog(changes_limit)
 
     def put(self, item: ResourceSlice) -> None:
         """Add or replace a slice."""
@@ -315,13 +290,11 @@ def is_local(item: ResourceSlice) -> bool:
 class DeviceClasses(Shelf[DeviceClass]):
     """Device classes, also by the extended resources that they serve."""
 
-    __slots__ = ("_by_resource", "served_version")
+    __slots__ = ("_by_resource",)
 
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         super().__init__(changes_limit)
         self._by_resource: dict[str, DeviceClass] = {}
-        #: Changes whenever classes serve other resources than before.
-        self.served_version = 0
 
     @property
     def served(self) -> Mapping[str, DeviceClass]:
@@ -330,9 +303,7 @@ class DeviceClasses(Shelf[DeviceClass]):
 
     def put(self, item: DeviceClass) -> None:
         """Add or replace a class; of two with one resource name, the newer one serves it."""
-        before = set(self._by_resource)
         self._serve(self.get(item.name, item.namespace), item)
-        self.served_version += before != self._by_resource.keys()
         super().put(item)
 
     def _serve(self, before: DeviceClass | None, item: DeviceClass) -> None:
@@ -353,7 +324,6 @@ class DeviceClasses(Shelf[DeviceClass]):
 
     def drop(self, item: DeviceClass) -> None:
         """Remove a class and the resources under its names."""
-        self.served_version += 1
         self._by_resource.pop(f"{IMPLICIT_RESOURCE_PREFIX}{item.name}", None)
         if item.spec.extended_resource_name is not None:
             self._by_resource.pop(item.spec.extended_resource_name, None)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from podium.engine.state.pod_class import once_per_class
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -13,14 +15,10 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Volume
 
 
+@once_per_class
 def own_disks(cls: PodClass) -> tuple[Volume, ...]:
     """The volumes that name a disk which may be in conflict."""
-    memo = cls.form.memo
-    if "disks" not in memo:
-        memo["disks"] = any(any(_sources(volume)) for volume in cls.volumes)
-    if not memo["disks"]:
-        return ()
-    return cls.once("disks", lambda: tuple(v for v in cls.volumes if any(_sources(v))))
+    return tuple(v for v in cls.volumes if any(_sources(v)))
 
 
 class _Disk(NamedTuple):
@@ -33,13 +31,9 @@ class _Disk(NamedTuple):
     names: tuple[tuple[str, ...], ...]
 
 
+@once_per_class
 def _disks(cls: PodClass) -> tuple[_Disk, ...]:
-    if not own_disks(cls):
-        return ()
-    return cls.once(
-        "named disks",
-        lambda: tuple(_Disk(v, repr(_sources(v)), tuple(_names(v))) for v in own_disks(cls)),
-    )
+    return tuple(_Disk(v, repr(_sources(v)), tuple(_names(v))) for v in own_disks(cls))
 
 
 def _sources(volume: Volume) -> tuple[object, ...]:

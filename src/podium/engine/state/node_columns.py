@@ -214,6 +214,15 @@ class NodeColumns:
         """Whether every node has a label key."""
         return self.label_column(key).held == len(self.order)
 
+    def count_images_anew(self) -> set[int]:
+        """Let every node know its images as they are counted now; the rows that did not."""
+        changed: set[int] = set()
+        for known in self.images.values():
+            number = len(known.counts)
+            changed.update(row for row, counted in known.counts.items() if counted != number)
+            known.counts.update(dict.fromkeys(known.counts, number))
+        return changed
+
     def counts_images_of(self, row: int) -> bool:
         """Whether the node knows its images as they are counted now; an update counts them anew."""
         if self._images_counted.get(row) == self._images_version:

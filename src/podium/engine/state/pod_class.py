@@ -7,16 +7,18 @@ pods, waiting or placed; a placed pod is then only a small `Resident` record.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import lru_cache, wraps
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from podium.engine.state.in_tree_volumes import nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     import numpy as np
 
@@ -128,7 +130,7 @@ def _resized(pod: Pod) -> object:
     reported = [*(containers or ()), *(init_containers or ())]
     if status.resources is None:
         for each in reported:
-            if each.resources:
+            if each.resources or each.allocated_resources:
                 break
         else:
             return None
@@ -183,7 +185,7 @@ class RequestFacts:
     #: As in `PodClass`.
     taken: tuple[tuple[int, int], ...]
     nonzero_requests: tuple[int, int]
-    wanted: tuple[int, int, int]
+    wanted: tuple[int, ...]
     scalars: dict[int, int]
     ports: tuple[Port, ...]
     #: What a placed pod adds to each line of `PodIndex.numbers`.
@@ -191,14 +193,6 @@ class RequestFacts:
     #: Pairs (resource column, amount) that it uses up of other than native resources.
     others: tuple[tuple[int, int], ...]
     memo: dict[object, Any]
-
-    def once(self, key: object, compute: Callable[[], T]) -> T:
-        """A fact that depends on nothing but the containers, computed on first use."""
-        try:
-            return self.memo[key]  # type: ignore[no-any-return]
-        except KeyError:
-            found = self.memo[key] = compute()
-            return found
 
 
 class PodForm:
@@ -213,14 +207,6 @@ class PodForm:
 
     def __init__(self) -> None:
         self.memo: dict[object, Any] = {}
-
-    def once(self, key: object, compute: Callable[[], T]) -> T:
-        """A fact that is the same for all classes of the form, computed on first use."""
-        try:
-            return self.memo[key]  # type: ignore[no-any-return]
-        except KeyError:
-            found = self.memo[key] = compute()
-            return found
 
 
 class PodClass:
@@ -263,8 +249,8 @@ class PodClass:
     taken: tuple[tuple[int, int], ...]
     #: cpu and memory for the scores.
     nonzero_requests: tuple[int, int]
-    #: cpu, memory and ephemeral storage that an incoming pod must find free.
-    wanted: tuple[int, int, int]
+    #: What an incoming pod must find free of each native resource.
+    wanted: tuple[int, ...]
     #: The scalar resources it names, by column.
     scalars: dict[int, int]
     ports: tuple[Port, ...]
@@ -278,14 +264,6 @@ class PodClass:
     carried: tuple[CarriedTerm, ...]
     memo: dict[object, Any]
 
-    def once(self, key: object, compute: Callable[[], T]) -> T:
-        """A fact that depends on nothing but the class, computed on first use."""
-        try:
-            return self.memo[key]  # type: ignore[no-any-return]
-        except KeyError:
-            found = self.memo[key] = compute()
-            return found
-
     @property
     def has_pod_affinity(self) -> bool:
         """Whether it declares pod affinity or anti-affinity, even an empty one."""
@@ -298,6 +276,56 @@ class PodClass:
         """Its pod affinity and anti-affinity."""
         affinity = self.spec.affinity
         return (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
+
+
+Find = Callable[[PodClass], T]
+
+
+def _once(memo_of: Callable[[PodClass], dict[object, Any]]) -> Callable[[Find[T]], Find[T]]:
+    """What a function finds is kept in a memo: it is called once about all that share the memo."""
+
+    def keeping(find: Find[T]) -> Find[T]:
+        @wraps(find)
+        def kept(cls: PodClass) -> T:
+            memo = memo_of(cls)
+            try:
+                return memo[find]  # type: ignore[no-any-return]
+            except KeyError:
+                found = memo[find] = find(cls)
+                return found
+
+        return kept
+
+    return keeping
+
+
+def once_per_class(find: Find[T]) -> Find[T]:
+    """Keep what depends on nothing but the class."""
+    return _once(attrgetter("memo"))(find)
+
+
+def once_per_form(find: Find[T]) -> Find[T]:
+    """Keep what is the same for all classes of one form."""
+    return _once(attrgetter("form.memo"))(find)
+
+
+def once_per_requests(find: Find[T]) -> Find[T]:
+    """Keep what depends on nothing but the containers."""
+    return _once(attrgetter("requests.memo"))(find)
+
+
+class KeptPerClass(Generic[T]):
+    """A value that a rule keeps for each class of pods, while some state stays the same."""
+
+    __slots__ = ()
+
+    def of(self, cls: PodClass, state: object, find: Callable[[], T]) -> T:
+        """The value of the class in this state."""
+        known = cls.memo.get(self)
+        if known is None or known[0] != state:
+            known = cls.memo[self] = (state, find())
+        found: T = known[1]
+        return found
 
 
 def host_ports(containers: Iterable[Container]) -> tuple[Port, ...]:
@@ -326,11 +354,23 @@ def started_at(text: str | None) -> float:
 class Resident:
     """A pod on a node (or promised to one): the little that is kept of each."""
 
-    __slots__ = ("cls", "evicted", "key", "labels", "row", "started", "terminating", "uid")
+    __slots__ = (
+        "cls",
+        "evicted",
+        "group",
+        "key",
+        "labels",
+        "row",
+        "started",
+        "terminating",
+        "uid",
+    )
 
     def __init__(self, pod: Pod, cls: PodClass, labels: LabelSet, row: int) -> None:
         self.key = pod.key
         self.uid = pod.uid
+        #: The key of its pod group; empty if it names none.
+        self.group = pod.group if pod.spec.scheduling_group is not None else ""
         self.cls = cls
         self.labels = labels
         self.row = row

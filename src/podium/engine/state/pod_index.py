@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from podium.engine.state.accounting import NATIVE
-from podium.engine.state.affinity_terms import carried_terms
+from podium.engine.state.accounting import NATIVE, wrap
+from podium.engine.state.affinity_terms import carried_terms, terms_fault
 from podium.engine.state.disk_users import DiskUsers
-from podium.engine.state.int64 import wrap
 from podium.engine.state.node_columns import longer
 from podium.engine.state.pod_class import (
     ANY_IP,
@@ -27,11 +27,12 @@ from podium.engine.state.pod_class import (
     Resident,
     class_key,
     class_parts,
+    encoded,
     requests_key,
     shares_class,
     volume_matters,
 )
-from podium.engine.state.pod_form import FormKey, form_key
+from podium.engine.state.pod_group_members import PlacedMember, PodGroupMembers
 from podium.engine.state.selector_index import Anchor, ByAnchor, ByLabel
 from podium.engine.state.tallies import (
     SPARSE,
@@ -42,12 +43,14 @@ from podium.engine.state.tallies import (
     SparseLimits,
     Tally,
 )
+from podium.objects.kinds.pod import ClaimVolume, Volume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.node_columns import LabelMove, NodeColumns
+    from podium.engine.state.reservation import Reservation
     from podium.objects.kinds.pod import Pod
 
 #: Lines of numbers per row: native resources, cpu and memory for the scores, pods.
@@ -56,6 +59,8 @@ LINES = len(NATIVE) + 3
 MOST_RECENT = 1024
 #: So many controllers and labels are kept to recognize the next pod of each; then all are dropped.
 MOST_SIBLINGS = 1 << 14
+FormKey = tuple["RequestFacts", bytes]
+ANY_CLAIM = Volume(persistent_volume_claim=ClaimVolume())
 
 
 class PodIndex:
@@ -77,10 +82,12 @@ class PodIndex:
         #: The pods of each row, in the order in which kube-scheduler keeps them.
         self.residents: list[list[Resident]] = []
         self.by_uid: dict[str, Resident] = {}
+        #: The pods of pod groups.
+        self.groups = PodGroupMembers()
         #: Rows that hold pods and have no node object.
         self.unknown_nodes: set[int] = set()
         #: What reserve rules set aside: uid of the pod -> name of the rule -> what it reserved.
-        self.reservations: dict[str, Mapping[str, object]] = {}
+        self.reservations: dict[str, Mapping[str, Reservation]] = {}
         #: Nominated pods by the name of their node, in order of nomination.
         self.nominated: dict[str, list[Resident]] = {}
         #: The pods that `nominated` has the records of.
@@ -293,7 +300,7 @@ class PodIndex:
         return cls
 
     def _form_of(self, cls: PodClass) -> PodForm:
-        key = form_key(cls)
+        key = _form_key(cls)
         found = self._forms.get(key)
         if found is None:
             if len(self._forms) >= MOST_RECENT:
@@ -315,7 +322,7 @@ class PodIndex:
         found.line = np.array([wrap(number) for number in line], np.int64)
         found.others = tuple(pair for pair in scalars if pair[1])
         wanted = accounting.wanted(pod)
-        found.wanted = (wanted.native[0], wanted.native[1], wanted.native[2])
+        found.wanted = tuple(wanted.native)
         found.scalars = {self.resource(name): number for name, number in wanted.scalars.items()}
         found.ports = accounting.ports(pod)
         found.memo = {}
@@ -348,6 +355,14 @@ class PodIndex:
     def add_uncounted(self, pod: Pod, row: int) -> Resident:
         """Put a pod on a row; `count_added` has to follow before anything else is asked."""
         resident = self.resident(pod, row)
+        if resident.group:
+            self.groups.place(resident, pod)
+        self._settle(resident)
+        return resident
+
+    def _settle(self, resident: Resident) -> None:
+        """Put a pod at the end of its row; its host ports are in use."""
+        row = resident.row
         self.residents[row].append(resident)
         self.by_uid[resident.uid] = resident
         if ports := resident.cls.ports:
@@ -355,7 +370,6 @@ class PodIndex:
             for port in ports:
                 self.port_rows.setdefault(port, set()).add(row)
                 self.port_users[port[1], port[2]][port] += 1
-        return resident
 
     def count_added(self, residents: Sequence[Resident]) -> None:
         """Count pods of `add_uncounted`; what equal requests add to a column is added together."""
@@ -381,13 +395,26 @@ class PodIndex:
 
     def remove(self, uid: str) -> Resident:
         """Take a pod off its row; the last pod of the row takes its place."""
-        resident = self.by_uid.pop(uid)
+        resident = self.by_uid[uid]
+        self.take_off(resident)
+        return resident
+
+    def take_off(self, resident: Resident) -> PlacedMember | None:
+        """Take a pod off its row; `put_on` takes what is returned. Reservations stay."""
+        del self.by_uid[resident.uid]
         self._move_to_end(resident)
         self.residents[resident.row].pop()
         for port in resident.cls.ports:
             self._release(port, resident.row)
         self._count(resident, -1)
-        return resident
+        return self.groups.leave(resident) if resident.group else None
+
+    def put_on(self, resident: Resident, member: PlacedMember | None) -> None:
+        """Put a pod that was taken off its row at the end of it again."""
+        if member is not None:
+            self.groups.put_back(member)
+        self._settle(resident)
+        self._count(resident, 1)
 
     def mark_terminating(self, resident: Resident) -> None:
         """Count a placed pod as one that is being deleted, and move it to the end of its row."""
@@ -410,14 +437,14 @@ class PodIndex:
         }
         self._nominated_pods = groups
 
-    def reserve(self, uid: str, reservations: Mapping[str, object]) -> None:
+    def reserve(self, uid: str, reservations: Mapping[str, Reservation]) -> None:
         """Keep what reserve rules set aside for a pod, by the name of the rule."""
         if reservations:
             self.reservations[uid] = reservations
 
-    def unreserve(self, uid: str) -> Mapping[str, object] | None:
+    def unreserve(self, uid: str) -> Mapping[str, Reservation]:
         """Drop what was set aside for a pod, and return it."""
-        return self.reservations.pop(uid, None)
+        return self.reservations.pop(uid, {})
 
     def follow_nodes(self) -> None:
         """Have room for every row, and a column for every resource, that the nodes have."""
@@ -549,3 +576,37 @@ class PodIndex:
         for term in terms:
             self.carried.add(term, term.term.anchor)
             term.tally.start_afresh()
+
+
+def _form_key(cls: PodClass) -> FormKey:
+    """Equal for classes of one form, as long as what follows from their containers is kept."""
+    spec, affinity = cls.spec, cls.spec.affinity
+    terms: object = None
+    if affinity is not None:
+        near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+        kinds = [None if part is None else bool(part.preferred) for part in (near, apart)]
+        terms = (affinity.node_affinity, kinds, terms_fault(cls))
+    rest = (
+        bool(cls.host),
+        [_of_any_claim(volume) for volume in cls.volumes],
+        spec.node_selector,
+        terms,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.preemption_policy,
+        spec.host_network,
+        spec.host_users,
+        spec.resource_claims,
+    )
+    return cls.requests, encoded(rest)
+
+
+def _of_any_claim(volume: Volume) -> Volume:
+    """A volume of a claim without its own name and that of the claim; others as they are."""
+    claim = volume.persistent_volume_claim
+    if claim is None:
+        return volume
+    if volume == Volume(volume.name, ClaimVolume(claim.claim_name)):
+        return ANY_CLAIM  # there is nothing else to it
+    unnamed = msgspec.structs.replace(claim, claim_name="")
+    return msgspec.structs.replace(volume, name="", persistent_volume_claim=unnamed)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from podium.engine.state.journal import ChangeLog
 from podium.objects.kinds.meta import Object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 T = TypeVar("T", bound=Object)
 #: Beyond this many changes of a kind the older half is dropped; then older readers start over.
@@ -18,15 +19,14 @@ CHANGES_LIMIT = 1 << 14
 class Shelf(Generic[T]):
     """Objects of one kind, in order of arrival."""
 
-    __slots__ = ("_by_namespace", "_changes", "_changes_limit", "_count", "version")
+    __slots__ = ("_by_namespace", "_changes", "_count", "version")
 
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         self._by_namespace: dict[str, dict[str, T]] = defaultdict(dict)
         self._count = 0
         self.version = 0
         #: Namespace and name of the latest changes, the last one last.
-        self._changes: list[tuple[str, str]] = []
-        self._changes_limit = changes_limit
+        self._changes: ChangeLog[tuple[str, str]] = ChangeLog(changes_limit)
 
     def put(self, item: T) -> None:
         """Add or replace an object."""
@@ -43,16 +43,11 @@ class Shelf(Generic[T]):
 
     def _note(self, namespace: str, name: str) -> None:
         self.version += 1
-        self._changes.append((namespace, name))
-        if len(self._changes) > self._changes_limit:
-            del self._changes[: self._changes_limit // 2]
+        self._changes.add((namespace, name))
 
-    def changes_since(self, version: int) -> list[tuple[str, str]] | None:
+    def changes_since(self, version: int) -> Sequence[tuple[str, str]] | None:
         """Namespace and name of what changed since; None when that is not known any more."""
-        count = self.version - version
-        if count > len(self._changes):
-            return None
-        return self._changes[-count:] if count else []
+        return self._changes.since(version)
 
     def get(self, name: str, namespace: str = "default") -> T | None:
         """The object of that name, if it exists. Cluster-wide kinds live in `default`."""

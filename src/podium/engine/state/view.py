@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.state.accounting import NATIVE
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.journal import DEFAULT_LIMIT, Journal
 from podium.engine.state.node_columns import NodeColumns
@@ -56,15 +55,6 @@ class View:
         self.decided_at = 0.0
         #: What rules derive from rows and keep between decisions; each writes under its own key.
         self.ledgers: dict[Hashable, Any] = {}
-
-    def resource_numbers(self, row: int) -> Hashable:
-        """Everything that a rule of scope RESOURCES can read of a row."""
-        pods, nodes = self.pods, self.nodes
-        native = (pods.numbers[:, row].tobytes(), nodes.sizes[row])
-        if len(pods.requested) == len(NATIVE):
-            return native
-        others = (*pods.requested[len(NATIVE) :], *nodes.allocatable[len(NATIVE) :])
-        return (*native, *[column.item(row) for column in others])
 
     def terms_selecting(self, labels: LabelSet) -> list[CarriedTerm]:
         """The affinity terms of placed pods that select pods with these labels."""

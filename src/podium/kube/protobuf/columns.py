@@ -82,7 +82,7 @@ class Numbers:
         return [*begins.tolist()]
 
 
-class Flags:
+class Booleans:
     """Reads booleans."""
 
     def read(self, _span: Span, begins: Positions, _ends: Positions) -> list[bool]:
@@ -104,7 +104,7 @@ class Times:
         return [text if known else None for text, known in zip(texts, given.tolist(), strict=True)]
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a message: which argument of the value's class it is, and what reads it.
 
     A zero counts as not given unless the field *keeps_zero*. What reads a *repeated* field gets
@@ -125,8 +125,8 @@ class Messages:
         self,
         make: Callable[..., Any],
         defaults: Iterable[Any],
-        fields: Mapping[int, Field],
-        parts: Mapping[int, Mapping[int, Field]] | None = None,
+        fields: Mapping[int, MessageField],
+        parts: Mapping[int, Mapping[int, MessageField]] | None = None,
     ) -> None:
         """Call *make* for each message, with an argument for each of *defaults*.
 
@@ -152,14 +152,14 @@ class Messages:
         return list(map(self._make, *columns)) if columns else [self._make()] * count
 
 
-def _by_tag(fields: Mapping[int, Field]) -> dict[int, Field]:
+def _by_tag(fields: Mapping[int, MessageField]) -> dict[int, MessageField]:
     found = {number << 3 | each.wire_type: each for number, each in fields.items()}
     assert max(found, default=0) < _GREATEST_TAG, "the tag of a field is greater than expected"
     return found
 
 
 def _fill(
-    columns: list[Any], fields: Mapping[int, Field], span: Span, found: _Found, count: int
+    columns: list[Any], fields: Mapping[int, MessageField], span: Span, found: _Found, count: int
 ) -> None:
     """Put the values of the fields that were found into the columns of all *count* values."""
     present = found.present()
@@ -251,7 +251,7 @@ class _Found(NamedTuple):
         which = self._where(tag)
         return self.owners[which], self.begins[which], self.ends[which]
 
-    def of_field(self, tag: int, field: Field) -> tuple[Positions, Positions, Positions]:
+    def of_field(self, tag: int, field: MessageField) -> tuple[Positions, Positions, Positions]:
         """The owners and the values of a field; one value for each owner."""
         which = self._where(tag)
         owners, ends = self.owners[which], self.ends[which]

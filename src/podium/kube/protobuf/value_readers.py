@@ -11,8 +11,8 @@ import msgspec
 from msgspec import inspect
 
 from podium.kube.protobuf.columns import (
-    Field,
-    Flags,
+    Booleans,
+    MessageField,
     Messages,
     Numbers,
     Reader,
@@ -62,7 +62,7 @@ def _messages(info: Any, *, shares: bool = True) -> Messages:
     """The reader of the messages of a value class; it *shares* equal messages in their fields."""
     declared = {each.encode_name: (at, each) for at, each in enumerate(info.fields)}
 
-    def fields_of(table: str) -> dict[int, Field]:
+    def fields_of(table: str) -> dict[int, MessageField]:
         return {
             number: _field(number, *declared[known.name], is_pointer=known.pointer, shares=shares)
             for number, known in field_numbers()[table].items()
@@ -83,19 +83,21 @@ def _default(declared: Any) -> Any:
     return declared.default
 
 
-def _field(number: int, position: int, declared: Any, *, is_pointer: bool, shares: bool) -> Field:
+def _field(
+    number: int, position: int, declared: Any, *, is_pointer: bool, shares: bool
+) -> MessageField:
     of = _without_none(declared.type)
     if isinstance(of, inspect.ListType):
         items = Repeated(number, _reader(of.item_type), list)
-        return Field(position, Shared(items), repeated=True)
+        return MessageField(position, Shared(items), repeated=True)
     if isinstance(of, inspect.DictType):
         entries = Repeated(number, _entries(of.value_type), dict)
-        return Field(position, Shared(entries), repeated=True)
+        return MessageField(position, Shared(entries), repeated=True)
     reader = _reader(of)
     if isinstance(of, inspect.StructType) or _is_time(of):
-        return Field(position, Shared(reader) if shares else reader)
+        return MessageField(position, Shared(reader) if shares else reader)
     wire_type = VARINT if isinstance(of, inspect.IntType | inspect.BoolType) else BYTES
-    return Field(position, reader, wire_type, keeps_zero=is_pointer)
+    return MessageField(position, reader, wire_type, keeps_zero=is_pointer)
 
 
 def _reader(of: Any) -> Reader:
@@ -105,18 +107,18 @@ def _reader(of: Any) -> Reader:
     if isinstance(of, inspect.IntType):
         return Numbers()
     if isinstance(of, inspect.BoolType):
-        return Flags()
+        return Booleans()
     if _is_time(of):
         return Times()
     if isinstance(of, inspect.UnionType):  # a quantity, which is a message of one string
-        return Messages(_itself, ["0"], {1: Field(0, Texts(), keeps_zero=False)})
+        return Messages(_itself, ["0"], {1: MessageField(0, Texts(), keeps_zero=False)})
     assert isinstance(of, inspect.StrType), of
     return Texts()
 
 
 def _entries(of: Any) -> Messages:
     """The reader of the entries of a map."""
-    return Messages(_pair, ["", ""], {1: Field(0, Texts()), 2: Field(1, _reader(of))})
+    return Messages(_pair, ["", ""], {1: MessageField(0, Texts()), 2: MessageField(1, _reader(of))})
 
 
 def _is_time(of: Any) -> bool:

@@ -211,6 +211,8 @@ TABLE: tuple[Resource, ...] = (
     Resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
     # devices
     Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False),
+    Resource("resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", namespaced=False,
+             subresources=_own_status("DeviceTaintRule")),
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim",
              subresources=_own_status("ResourceClaim")),
     Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
@@ -226,6 +228,8 @@ TABLE: tuple[Resource, ...] = (
              subresources=_own_status("PodDisruptionBudget"), view_of=_PDB),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False,
              short=("pc",)),
+    Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup",
+             subresources=_own_status("PodGroup")),
     Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
     Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),

@@ -14,7 +14,7 @@ from podium.errors import InputError
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import invalid
 from podium.lab.controllers.framework.object_fields import condition, controller_of, uid_of
-from podium.lab.registry.kind_behaviour import behaviour_of
+from podium.lab.kinds.known import strategy_of
 from podium.lab.registry.registry import Registry
 from podium.lab.store.imported_pods import ImportedPod
 from podium.lab.store.store import Key
@@ -25,7 +25,7 @@ _WORKLOADS: Final = frozenset(
     {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"}
 )
 #: Labels and fields of pods that controllers and the scheduler set, and templates do not have.
-_POD_LABELS: Final = frozenset(
+POD_LABELS: Final = frozenset(
     {
         "apps.kubernetes.io/pod-index",
         "batch.kubernetes.io/controller-uid",
@@ -77,15 +77,15 @@ class ClusterImport:
         if resource.namespaced:
             metadata.setdefault("namespace", "default")
         metadata.setdefault("creationTimestamp", self._registry.timestamp())
-        behaviour = behaviour_of(resource)
-        errors = list(validate_metadata(metadata, behaviour.name_rule))
+        strategy = strategy_of(resource)
+        errors = list(validate_metadata(metadata, strategy.name_rule))
         if errors:
             raise invalid(resource.kind, resource.group, str(metadata.get("name", "")), errors)
         if resource.kind in _WORKLOADS:
             self._complete_workload(item)
-        behaviour.set_defaults(item)
+        strategy.set_defaults(item)
         if resource.kind == "Namespace":
-            behaviour.prepare_for_create(resource, item)
+            strategy.prepare_for_create(resource, item)
         elif resource.kind == "Pod":
             complete_status(item)
         key = Key(metadata.get("namespace", "") if resource.namespaced else "", metadata["name"])
@@ -104,6 +104,8 @@ class ClusterImport:
         if pod is not None:
             whole = pod.object() if isinstance(pod, ImportedPod) else pod
             spec["template"] = _template(whole, item["kind"])
+            if item["kind"] == "StatefulSet" and not spec.get("volumeClaimTemplates"):
+                spec["volumeClaimTemplates"] = _claim_templates(whole)
             return
         selector = spec.get("selector") or {}
         labels = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
@@ -125,9 +127,32 @@ def _template(pod: JsonObject, kind: str) -> JsonObject:
     ]
     if kind == "DaemonSet":
         _remove_node_affinity(spec)
-    added = _POD_LABELS | {"pod-template-hash"} if kind == "Deployment" else _POD_LABELS
+    added = POD_LABELS | {"pod-template-hash"} if kind == "Deployment" else POD_LABELS
     kept = {key: text for key, text in labels.items() if key not in added}
     return {"metadata": {"labels": kept}, "spec": spec}
+
+
+def _claim_templates(pod: JsonObject) -> list[JsonObject]:
+    """Templates of the claims that a pod of a stateful set has of its own.
+
+    Their names matter: the claims exist, and the pods that are created anew use them again.
+    """
+    tail = f"-{pod['metadata']['name']}"
+    claims = [
+        (each.get("persistentVolumeClaim") or {}).get("claimName", "")
+        for each in pod["spec"].get("volumes") or ()
+    ]
+    return [
+        {
+            "metadata": {"name": name.removesuffix(tail)},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1"}},
+            },
+        }
+        for name in claims
+        if name.endswith(tail)
+    ]
 
 
 def _remove_node_affinity(spec: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""The demo cluster: an online shop in three zones that uses most rules of the scheduler.
+"""The demo clusters: an online shop in three zones that uses most rules of the scheduler.
 
 There are twelve nodes of three sizes; two with GPUs and one for payments are tainted. The frontend
 spreads over zones, the replicas of the cache have anti-affinity to each other, the API server has
@@ -6,10 +6,14 @@ affinity to the cache, an agent is a daemon set, low-priority reports fill the r
 and one training pod asks for more GPUs than any node has. In the GPU corner pods get devices by
 resource claims; one claim asks for more memory than any device has. The checkout is created some
 seconds later; its priority is higher than that of the reports, which it preempts.
+
+The shop for predicates and priorities has the same nodes. Its frontend spreads by its service, its
+web server holds a host port, its search prefers large nodes, and nothing claims devices.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
@@ -29,14 +33,25 @@ DEMO_DEVICES: Final = DeviceSet(
 CHECKOUT_SECONDS: Final = 6.0
 
 
-def demo() -> list[Document]:
-    """The objects of the demo at the start of the lab."""
-    return [*(Document("", each) for each in _nodes()), *_read("demo.yaml")]
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A shop: the file with its objects, and that with objects that claim devices, if any."""
+
+    objects: str
+    claims: str = ""
+
+    def documents(self) -> list[Document]:
+        """The objects at the start of the lab."""
+        return [*(Document("", each) for each in _nodes()), *_read(self.objects)]
+
+    def claim_documents(self) -> list[Document]:
+        """The objects that claim devices; their selectors are CEL expressions."""
+        return _read(self.claims) if self.claims else []
 
 
-def demo_claims() -> list[Document]:
-    """The objects of the demo that claim devices; their selectors are CEL expressions."""
-    return _read("demo_devices.yaml")
+#: For plugins, and for predicates and priorities.
+SHOP: Final = Demo("demo.yaml", claims="demo_devices.yaml")
+OLDER_SHOP: Final = Demo("demo_older.yaml")
 
 
 def checkout() -> list[Document]:

@@ -28,16 +28,15 @@ from podium.lab.controllers.nodes.node_registration import (
     registered_status,
 )
 from podium.lab.controllers.storage.volume_binding import PROVISIONER
+from podium.lab.kinds.custom_resource_definition import set_definition_defaults, validate_definition
 from podium.lab.registry.custom_resources import (
     DEFINITIONS,
     CustomResources,
     admit_custom,
-    set_definition_defaults,
 )
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
 from podium.lab.store.imported_pods import ImportedPod
-from podium.lab.validation.custom_definitions import validate_definition
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading.collection import label
 
@@ -46,6 +45,7 @@ _FIRST: Final = (
     "Namespace",
     "CustomResourceDefinition",
     "PriorityClass",
+    "PodGroup",
     "StorageClass",
     "Node",
     "CSINode",

@@ -14,8 +14,8 @@ from podium.lab.api.resources import BY_NAME, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.cluster_import import complete_status
 from podium.lab.contents.documents import Document
-from podium.lab.defaults.pods import set_pod_defaults
-from podium.lab.registry.kind_behaviour import behaviour_of
+from podium.lab.kinds.known import strategy_of
+from podium.lab.kinds.pod import set_pod_defaults
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
 from podium.lab.store.imported_pods import ImportedPod, MetadataHead, SharedParts, read_head
@@ -48,7 +48,7 @@ class PodTexts:
         self.others: list[tuple[Resource, Document]] = []
         self.pods: list[ImportedPod] = []
         self.namespaces: set[str] = set()
-        self._checks = _MetadataChecks(behaviour_of(BY_NAME["Pod"]).name_rule)
+        self._checks = _MetadataChecks(strategy_of(BY_NAME["Pod"]).name_rule)
         self._created = registry.timestamp()
         self._keys: set[Key] = set()
         self._shared = SharedParts()

@@ -94,7 +94,7 @@ class HorizontalAutoscaler(Controller[Key]):
         status.setdefault("currentReplicas", 0)
         status.setdefault("desiredReplicas", status["currentReplicas"])
         self.cluster.update_status(autoscaler, status)
-        self.enqueue(key, after=SYNC_SECONDS)
+        self.enqueue(key, after=SYNC_SECONDS, clock=True)
 
     def _scale(self, key: Key, autoscaler: JsonObject, status: JsonObject) -> None:
         spec = autoscaler["spec"]

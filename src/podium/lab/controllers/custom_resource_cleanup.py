@@ -12,7 +12,7 @@ from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import is_terminating, remove_finalizer
-from podium.lab.registry.custom_resources import CLEANUP
+from podium.lab.kinds.custom_resource_definition import CLEANUP
 from podium.objects.kinds.meta import JsonObject
 
 _KIND: Final = "CustomResourceDefinition"

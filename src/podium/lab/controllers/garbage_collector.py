@@ -21,7 +21,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_owner,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.objects.kinds.meta import JsonObject
 
 #: The config map that lists the uids of owners which were not part of an imported cluster.
@@ -95,7 +95,7 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         if is_terminating(new) and finalizers & {FOREGROUND, ORPHAN}:
             self.enqueue(place)
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         live, dependents = self._live, self._dependents
         for pod in pods.all.values():
             place = ObjectPlace("Pod", pod.key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from podium.errors import InputError
@@ -15,11 +15,13 @@ from podium.lab.controllers.custom_resource_cleanup import CustomResourceCleanup
 from podium.lab.controllers.devices.device_driver import DeviceDriver, DeviceSet
 from podium.lab.controllers.devices.resource_claims import ResourceClaimController
 from podium.lab.controllers.disruption import DisruptionController
+from podium.lab.controllers.event_expiry import EventExpiry
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, Handler
 from podium.lab.controllers.framework.object_fields import key_of
 from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.work_queue import FAILING_RETRY_SECONDS
 from podium.lab.controllers.garbage_collector import GarbageCollector
 from podium.lab.controllers.namespace_contents import NamespaceContentsController
 from podium.lab.controllers.namespaces import NamespaceController
@@ -42,8 +44,6 @@ from podium.objects.kinds.meta import JsonObject
 
 #: Seconds that the manager syncs keys before other tasks get their turn.
 _TIME_SLICE: Final = 0.005
-#: An error is reported when the next retry of its key is further away, in seconds.
-_REPORTED_RETRY: Final = 1.0
 #: Kinds that no controller watches.
 _UNWATCHED: Final = frozenset({"Event", "Lease"})
 
@@ -59,15 +59,18 @@ class ControllerManager:
         timings: KubeletTimings | None = None,
         devices: Sequence[DeviceSet] = (),
         warn: Callable[[str], None] = lambda _: None,
+        without: Collection[type[Controller[Any]]] = (),
+        also: Sequence[Callable[[Cluster], Controller[Any]]] = (),
     ) -> None:
         """Watch *registry* from now on; errors of syncs are reported to *warn*.
 
-        *devices* are what the driver publishes on nodes.
+        *devices* are what the driver publishes on nodes. The controllers of *without* do not run;
+        those of *also* run beside the others.
         """
         self.cluster = Cluster(registry, clock)
         self._clock = clock
         self._warn = warn
-        self.controllers: tuple[Controller[Any], ...] = (
+        every: tuple[Controller[Any], ...] = (
             NodeLifecycleController(self.cluster),
             FakeKubelet(self.cluster, timings or KubeletTimings()),
             PersistentVolumeController(self.cluster),
@@ -90,7 +93,10 @@ class ControllerManager:
             NamespaceContentsController(self.cluster),
             CustomResourceCleanup(self.cluster),
             QuotaController(self.cluster),
+            EventExpiry(self.cluster),
+            *(make(self.cluster) for make in also),
         )
+        self.controllers = tuple(each for each in every if type(each) not in without)
         self._handlers: dict[str, list[Handler]] = {}
         for controller in self.controllers:
             for kind, handler in controller.handlers.items():
@@ -191,7 +197,7 @@ class ControllerManager:
                 controller.sync(key)
             except StatusError as error:
                 wait = queue.retry(entry)
-                if wait > _REPORTED_RETRY:
+                if wait > FAILING_RETRY_SECONDS:
                     self._warn(f"{controller.name}: {key}: {error.message}")
             except InputError:
                 raise  # an imported object cannot be read: retrying does not help

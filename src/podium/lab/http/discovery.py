@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from functools import cache
 
 from podium.lab.api.resources import Resource, groups
-from podium.lab.schema.release import minor_release
 from podium.objects.kinds.meta import JsonObject
+from podium.releases import Release
 
 
 @cache
-def server_version() -> JsonObject:
-    """The document at `/version`: the release of Kubernetes whose API is served."""
-    minor = minor_release()
+def server_version(release: Release) -> JsonObject:
+    """The document at `/version` of an API server of this release."""
+    major, minor = release.name.removeprefix("v").split(".")
     return {
-        "major": "1",
-        "minor": str(minor),
-        "gitVersion": f"v1.{minor}.0+podium",
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"{release.name}.0+podium",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
@@ -119,9 +119,10 @@ def _aggregated_resource(resource: Resource) -> JsonObject:
 class Discovery:
     """The documents about some resources; each is made when it is first asked for."""
 
-    def __init__(self, resources: Iterable[Resource]) -> None:
-        """Describe *resources*."""
+    def __init__(self, resources: Iterable[Resource], release: Release) -> None:
+        """Describe *resources*, and the API server as one of *release*."""
         self._resources = tuple(resources)
+        self._release = release
         self._groups = groups(self._resources)
         self._made: dict[tuple[str, ...], JsonObject | None] = {}
 
@@ -132,7 +133,7 @@ class Discovery:
         """
         parts = path.strip("/").split("/")
         if parts == ["version"]:
-            return server_version()
+            return server_version(self._release)
         if parts == ["api"] and not aggregated:
             return core_versions(address)
         key = (*parts, aggregated)

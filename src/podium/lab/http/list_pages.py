@@ -20,8 +20,8 @@ from podium.lab.api.field_errors import forbidden_field, invalid_value
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request, expired, invalid, too_large_version
 from podium.lab.http.requests import parse_resource_version
-from podium.lab.store.selection import Selection
-from podium.lab.store.store import Key, Record, Store
+from podium.lab.store.selection import ObjectSelection
+from podium.lab.store.store import Key, ObjectVersion, Store
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start "
@@ -48,7 +48,7 @@ class _Token(msgspec.Struct):
 class Page:
     """Consecutive records of a list."""
 
-    records: list[Record]
+    records: list[ObjectVersion]
     version: int
     #: Set if the list goes on after these records.
     continue_token: str = ""
@@ -68,7 +68,11 @@ class ListOptions:
 
 
 def list_page(
-    store: Store, resource: Resource, namespace: str, selection: Selection, options: ListOptions
+    store: Store,
+    resource: Resource,
+    namespace: str,
+    selection: ObjectSelection,
+    options: ListOptions,
 ) -> Page:
     """The selected objects of a resource, at most as many as the limit."""
     version, start = _start(store, options)

@@ -22,6 +22,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _INTEGER = re.compile("[+-]?[0-9]{1,64}")
 _INT64_END = 2**63
+#: The most digits of a number of 64 bits.
+_LONGEST_VERSION = 20
 #: The most bytes of a body, as in kube-apiserver.
 LARGEST_BODY = 3 * 1024 * 1024
 
@@ -111,7 +113,11 @@ def parse_resource_version(text: str) -> int:
             "resourceVersion", text, f'strconv.ParseUint: parsing "{text}": invalid syntax'
         )
         raise bad_request(str(problem))
-    return int(text)
+    number = int(text[:_LONGEST_VERSION])
+    if len(text) > _LONGEST_VERSION or number >= 2 * _INT64_END:
+        why = f'strconv.ParseUint: parsing "{text}": value out of range'
+        raise bad_request(str(invalid_value("resourceVersion", text, why)))
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from podium.lab.api.status import StatusError
 from podium.lab.http.list_pages import Page
 from podium.lab.http.negotiation import PARTIAL_METADATA, TABLE, WHOLE, Representation
 from podium.lab.http.requests import Send
-from podium.lab.store.store import Record, line_of
+from podium.lab.store.store import ObjectVersion, line_of
 from podium.lab.tables.tables import custom_table, table
 from podium.objects.kinds.meta import JsonObject
 
 Headers = tuple[tuple[bytes, bytes], ...]
 #: Makes the line of a watch from the type of an event and the record to show with it.
-LineWriter = Callable[[str, Record], bytes]
+LineWriter = Callable[[str, ObjectVersion], bytes]
 
 
 class Response(NamedTuple):
@@ -65,7 +65,7 @@ def object_response(
     return Response(status, encode(_represented(resource, item, form)))
 
 
-def record_response(resource: Resource, record: Record, form: Representation) -> Response:
+def record_response(resource: Resource, record: ObjectVersion, form: Representation) -> Response:
     """A stored object; its bytes are sent as they are where the representation allows it."""
     if _is_stored_form(resource, form):
         return Response(200, record.data)
@@ -102,7 +102,7 @@ def line_writer(resource: Resource, form: Representation) -> LineWriter | None:
         return None
     is_first = True
 
-    def line(event_type: str, record: Record) -> bytes:
+    def line(event_type: str, record: ObjectVersion) -> bytes:
         nonlocal is_first
         item = _represented(resource, record.object(), form)
         if form.kind == TABLE:

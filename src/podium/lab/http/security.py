@@ -10,20 +10,51 @@ token over plain HTTP: the server in its kubeconfig is `http://127.0.0.1:PORT/to
 
 from __future__ import annotations
 
-import hmac
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from podium.kube.address import TOKEN_PATH
+from podium.kube.http_rules import (
+    LOOPBACK,
+    READING,
+    bearer_of,
+    host_name,
+    is_of_other_site,
+    is_secret,
+)
 from podium.lab.api.status import StatusError, too_large, too_many_requests, unauthorized
 from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
 from podium.lab.http.responses import Response, error_response, send_response
 from podium.lab.http.tokens import ServiceAccountTokens
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _MOST_HEADERS, _MOST_HEADER_BYTES, _LONGEST_PATH = 100, 32 * 1024, 8 * 1024
+
+
+_UNAUTHORIZED: Final = 401
+_AUTHENTICATE: Final = ((b"www-authenticate", b"Bearer"),)
+_HOW_TO_OPEN: Final = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>This lab needs its token</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; }
+code { background: #8882; border-radius: 4px; padding: 0.1em 0.3em; }
+:root { color-scheme: light dark; }
+</style>
+</head>
+<body>
+<h1>This lab needs its token</h1>
+<p>Open the address that <code>podium lab</code> printed when it started. It ends in
+<code>?token=…</code>; after that this browser knows the lab until the lab ends.</p>
+<p>The token is new after every start. It also stands in the kubeconfig of the lab, in the address
+of the server: <code>http://127.0.0.1:PORT/token/TOKEN</code>.</p>
+</body>
+</html>
+"""
 
 
 class Guard:
@@ -46,7 +77,7 @@ class Guard:
         self._tokens = tokens
         self._app = app
         self._token = token
-        self._hosts = _LOOPBACK | hosts
+        self._hosts = LOOPBACK | hosts
         self._connections = connections
         self._open = 0
 
@@ -68,7 +99,8 @@ class Guard:
             if self._open >= self._connections:
                 raise too_many_requests("too many requests at once, please try again", seconds=1)
         except StatusError as error:
-            await send_response(send, error_response(error))
+            wants_page = error.code == _UNAUTHORIZED and _is_browser(scope)
+            await send_response(send, _token_page() if wants_page else error_response(error))
             return
         if redirect is not None:
             await send_response(send, redirect)
@@ -94,25 +126,15 @@ class Guard:
 
     def _check_host_and_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Reject requests to other hosts, and writes from pages of other sites."""
-        host = headers.get(b"host", b"").decode("latin-1")
-        if not self._is_allowed_host(host):
+        if host_name(headers) not in self._hosts:
+            host = headers.get(b"host", b"").decode("latin-1")
             raise StatusError(
                 421,
                 "MisdirectedRequest",
                 f"this is not {host or 'a host without a name'}; use a loopback address",
             )
-        if scope["method"] in _READING_METHODS:
-            return
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        other_origin = origin and urlsplit(origin).netloc != host
-        if other_origin or headers.get(b"sec-fetch-site", b"") in {b"cross-site", b"same-site"}:
+        if scope["method"] not in READING and is_of_other_site(headers):
             raise StatusError(403, "Forbidden", "requests from pages of other sites are refused")
-
-    def _is_allowed_host(self, host: str) -> bool:
-        try:
-            return urlsplit(f"//{host}").hostname in self._hosts
-        except ValueError:
-            return False
 
     def _without_token_path(self, scope: Scope) -> Scope | None:
         """The request without the token at the beginning of its path, `None` if it has none."""
@@ -130,8 +152,8 @@ class Guard:
         """Demand the token; a token in the query is answered with a redirect that sets a cookie."""
         if not self._token or scope["path"] in _PUBLIC_PATHS:
             return None
-        bearer = headers.get(b"authorization", b"")
-        if bearer[:7].lower() == b"bearer " and self._is_token(bearer[7:].strip()):
+        bearer = bearer_of(headers)
+        if bearer and self._is_token(bearer):
             return None
         if self._is_token(_cookie(headers)):
             return None
@@ -141,7 +163,7 @@ class Guard:
         raise unauthorized()
 
     def _is_own_token(self, given: bytes) -> bool:
-        return hmac.compare_digest(given, self._token.encode())
+        return is_secret(given, self._token)
 
     def _is_token(self, given: bytes) -> bool:
         """Whether *given* is the lab's own token or one of a service account."""
@@ -153,10 +175,23 @@ class Guard:
 
     def _redirect_with_cookie(self, path: str, query: dict[str, str], name: str) -> Response:
         rest = f"?{urlencode(query)}" if query else ""
-        location = f"/{path.lstrip('/')}{rest}".encode("ascii", "ignore")
+        # Quoted: browsers read a backslash as a slash and leave tabs out, and "//" names a host.
+        location = f"/{quote(path.lstrip('/'))}{rest}".encode()
         cookie = f"{name}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
         headers = ((b"location", location), (b"set-cookie", cookie))
         return Response(303, b"", b"text/plain", headers)
+
+
+def _is_browser(scope: Scope) -> bool:
+    """Whether a person opens the address: the answer is shown as it comes."""
+    accepted = dict(scope["headers"]).get(b"accept", b"")
+    return scope["method"] == "GET" and b"text/html" in accepted
+
+
+def _token_page() -> Response:
+    """What to do without a token, as a page."""
+    text = _HOW_TO_OPEN.encode()
+    return Response(_UNAUTHORIZED, text, b"text/html; charset=utf-8", _AUTHENTICATE)
 
 
 def _limited(receive: Receive) -> Receive:

@@ -40,6 +40,7 @@ from podium.lab.http.verbs import Verbs
 from podium.lab.http.watches import ChangeSignals, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
 from podium.lab.store.selection import selection
+from podium.releases import DEFAULT_RELEASE, Release
 
 _LOG = logging.getLogger(__name__)
 #: Seconds that a client may take to read the lines of a watch before the watch is closed.
@@ -51,14 +52,23 @@ _NO_CACHE = ((b"cache-control", b"no-cache, private"),)
 class ApiServer:
     """The ASGI application."""
 
-    def __init__(self, registry: Registry, tokens: ServiceAccountTokens | None = None) -> None:
-        """Serve the objects of *registry*; *tokens* are those of service accounts."""
+    def __init__(
+        self,
+        registry: Registry,
+        tokens: ServiceAccountTokens | None = None,
+        release: Release = DEFAULT_RELEASE,
+    ) -> None:
+        """Serve the objects of *registry*; *tokens* are those of service accounts.
+
+        `/version` tells the *release*, by which clients and commands know what decides.
+        """
         self.registry = registry
+        self.release = release
         self.tokens = tokens or ServiceAccountTokens(registry, secrets.token_bytes(32))
         self.verbs = Verbs(registry, self.tokens)
         self._signals = ChangeSignals(registry.store)
         #: The documents of discovery, and the generation of custom resources they are made for.
-        self._discovery, self._discovered = Discovery(TABLE), 0
+        self._discovery, self._discovered = Discovery(TABLE, release), 0
         journal = registry.store.journal
         if journal is not None:
             journal.listeners.append(self._signals.notify_all)
@@ -95,7 +105,8 @@ class ApiServer:
             _LOG.exception("%s %s", request.method, request.path)
             raise internal(f"{type(error).__name__}: {error}") from error
         journal = self.registry.store.journal
-        if journal is not None:
+        # What cannot be written now can still be read.
+        if journal is not None and not (journal.failure and request.method in {"GET", "HEAD"}):
             await journal.wait_durable()
         return response
 
@@ -103,14 +114,15 @@ class ApiServer:
         """Health, discovery and OpenAPI: responses that need no object."""
         path = request.path.rstrip("/") or "/"
         if path in _HEALTH_PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/")):
-            return Response(200, b"ok", b"text/plain; charset=utf-8")
+            return self._health(path)
         custom = self.registry.custom
         if path.startswith("/openapi/"):
             return _openapi(path, request.header(b"accept"), tuple(custom))
         if path.count("/") > 3 or request.method not in {"GET", "HEAD"}:
             return None
         if self._discovered != custom.generation:
-            self._discovery, self._discovered = Discovery((*TABLE, *custom)), custom.generation
+            self._discovery = Discovery((*TABLE, *custom), self.release)
+            self._discovered = custom.generation
         version = ""
         if path in {"/api", "/apis"}:
             version = negotiate(request.header(b"accept")).discovery
@@ -122,6 +134,16 @@ class ApiServer:
             kind = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
             return response._replace(content_type=kind.encode())
         return response
+
+    def _health(self, path: str) -> Response:
+        """Ready, unless the store cannot be written; a restart does not mend that."""
+        journal = self.registry.store.journal
+        failure = "" if journal is None else journal.failure
+        if failure and not path.startswith("/livez"):
+            check = path.split("/")[1]
+            text = f"[-]store failed: {failure}\n{check} check failed\n"
+            return Response(500, text.encode(), b"text/plain; charset=utf-8")
+        return Response(200, b"ok", b"text/plain; charset=utf-8")
 
     async def _watch(self, request: Request, where: Route, receive: Receive, send: Send) -> None:
         """Send the lines of a watch until the client disconnects or the watch ends."""

@@ -29,11 +29,11 @@ from podium.lab.http.responses import (
 from podium.lab.http.reviews import review
 from podium.lab.http.subresources import Subresources
 from podium.lab.http.tokens import ServiceAccountTokens
+from podium.lab.kinds.custom_resource_definition import rules_not_evaluated
 from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
-from podium.lab.validation.custom_definitions import rules_not_evaluated
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 

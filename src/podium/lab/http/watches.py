@@ -19,12 +19,12 @@ from podium.lab.api.encoding import encode
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError
 from podium.lab.http.responses import LineWriter
-from podium.lab.store.selection import Selection
+from podium.lab.store.selection import ObjectSelection
 from podium.lab.store.store import (
     ADDED,
     DELETED,
     MODIFIED,
-    Record,
+    ObjectVersion,
     Store,
     Table,
     WatchEvent,
@@ -135,7 +135,7 @@ class Watch:
         signals: ChangeSignals,
         resource: Resource,
         namespace: str,
-        selection: Selection,
+        selection: ObjectSelection,
         *,
         line_writer: LineWriter | None = None,
     ) -> None:
@@ -234,7 +234,7 @@ class Watch:
             return event.line if self._line_writer is None else self._line(DELETED, record)
         return self._line(DELETED, _with_version(before, record.version))
 
-    def _line(self, event_type: str, record: Record) -> bytes:
+    def _line(self, event_type: str, record: ObjectVersion) -> bytes:
         if self._line_writer is None:
             return line_of(event_type, record.data)
         return self._line_writer(event_type, record)
@@ -249,8 +249,8 @@ class Watch:
         return line_of(BOOKMARK, encode(item))
 
 
-def _with_version(record: Record, version: int) -> Record:
+def _with_version(record: ObjectVersion, version: int) -> ObjectVersion:
     """An earlier state of an object with the version at which it ceased to match."""
     item = record.object()
     item["metadata"]["resourceVersion"] = str(version)
-    return Record(record.key, version, encode(item), record.labels, record.fields)
+    return ObjectVersion(record.key, version, encode(item), record.labels, record.fields)

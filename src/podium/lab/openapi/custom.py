@@ -36,11 +36,15 @@ def custom_definitions(resources: Iterable[Resource], spec: SpecVersion) -> dict
         metadata: JsonObject = dict(spec.reference(definition_name("V1ObjectMeta")))
         if spec is SpecVersion.V3:
             metadata = {"allOf": [metadata]}
-        schema["properties"] = {
-            **(schema.get("properties") or {}),
-            **_TYPE_FIELDS,
-            "metadata": metadata,
-        }
+        keeps_all = each.custom.schema.get("x-kubernetes-preserve-unknown-fields")
+        if spec is SpecVersion.V3 or not keeps_all:
+            schema["properties"] = {
+                **(schema.get("properties") or {}),
+                **_TYPE_FIELDS,
+                "metadata": metadata,
+            }
+        else:  # with any property, kubectl would refuse all others
+            schema = {"type": "object"}
         found[name] = schema | {"x-kubernetes-group-version-kind": [what | {"kind": each.kind}]}
         items = {"type": "array", "items": spec.reference(name)}
         found[f"{name}List"] = {

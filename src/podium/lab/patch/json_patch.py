@@ -8,31 +8,47 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from podium.lab.api.encoding import encode
 from podium.lab.api.status import StatusError, bad_request
 from podium.objects.kinds.meta import JsonObject
 
 #: The most operations of a patch.
 _MOST_OPERATIONS = 10_000
+#: The most bytes of JSON that the operations `copy` of one patch may add.
+_MOST_COPIED = 3 * 1024 * 1024
+#: No list has as many elements as a number with more digits.
+_LONGEST_INDEX = 18
 JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
 _REJECTED = "the server rejected our request due to an error in our request"
 
 
 class _DoesNotApplyError(Exception):
-    """The path of an operation does not exist, or its test fails."""
+    """The path of an operation does not exist, its test fails, or it copies too much."""
 
 
 def apply_json_patch(current: JsonObject, patch: object) -> JsonObject:
     """The object after all operations of the patch; *current* is not changed."""
     operations = _operations(patch)
     document: Any = copy.deepcopy(current)
+    copied = 0
     try:
         for operation in operations:
+            if operation.get("op") == "copy":
+                copied = _copied(copied, document, operation)
             document = _apply(document, operation)
     except _DoesNotApplyError:
         raise StatusError(422, "Invalid", _REJECTED) from None
     if not isinstance(document, dict):
         raise StatusError(422, "Invalid", _REJECTED)
     return document
+
+
+def _copied(before: int, document: Any, operation: JsonObject) -> int:
+    """The bytes that a patch has copied, with those of this operation."""
+    copied = before + len(encode(_get(document, _pointer(operation.get("from")))))
+    if copied > _MOST_COPIED:
+        raise _DoesNotApplyError
+    return copied
 
 
 def _operations(patch: object) -> list[JsonObject]:
@@ -96,6 +112,8 @@ def _get(document: Any, path: list[str]) -> Any:
 def _index(part: str, length: int) -> int:
     digits = part.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
+        raise _DoesNotApplyError
+    if len(digits) > _LONGEST_INDEX:
         raise _DoesNotApplyError
     number = int(part)
     if not -length <= number < length:

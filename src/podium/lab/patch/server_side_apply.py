@@ -32,7 +32,7 @@ from podium.lab.patch.managed_fields import (
 from podium.lab.patch.structured_merge import (
     EMPTY,
     UNKNOWN,
-    Comparison,
+    FieldComparison,
     FieldSchema,
     FieldSet,
     Path,
@@ -206,7 +206,7 @@ class _Application(NamedTuple):
         return remove(schema, merged, (whole - left) & applied_last)
 
     def _without_taken(
-        self, owned: Mapping[Manager, FieldSet], changes: Comparison, *, force: bool
+        self, owned: Mapping[Manager, FieldSet], changes: FieldComparison, *, force: bool
     ) -> dict[Manager, FieldSet]:
         """The fields of each manager without those that the applier changes or removes."""
         taken = frozenset(changes.modified | changes.added)

@@ -298,7 +298,7 @@ def sorted_fields(fields: FieldSet) -> list[Path]:
 
 # Comparing
 @dataclass(slots=True)
-class Comparison:
+class FieldComparison:
     """The fields that differ between two states of an object."""
 
     removed: set[Path] = field(default_factory=set)
@@ -310,14 +310,14 @@ class Comparison:
         return bool(self.removed or self.modified or self.added)
 
 
-def compare(schema: FieldSchema, old: JsonObject, new: JsonObject) -> Comparison:
+def compare(schema: FieldSchema, old: JsonObject, new: JsonObject) -> FieldComparison:
     """The fields that were removed, modified and added between *old* and *new*."""
-    found = Comparison()
+    found = FieldComparison()
     _compare(schema, old, new, (), found)
     return found
 
 
-def _compare(schema: FieldSchema, old: Any, new: Any, path: Path, found: Comparison) -> None:
+def _compare(schema: FieldSchema, old: Any, new: Any, path: Path, found: FieldComparison) -> None:
     if old is not _ABSENT and new is not _ABSENT and _equal(old, new):
         return
     present = old if new is _ABSENT or (new is None and old is not _ABSENT) else new

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import StatusError, forbidden, not_found, terminating
-from podium.lab.defaults.devices import set_taint_times
+from podium.lab.kinds.device_fields import set_taint_times
 from podium.lab.registry import (
     limit_ranges,
     resource_claims,
@@ -83,6 +83,8 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
         runtime_classes.admit(registry, item)
         _set_priority(registry, item)
         _tolerate_outages(item["spec"])
+    elif resource.kind == "PodGroup":
+        _set_group_priority(registry, item)
     elif resource.kind == "PersistentVolumeClaim":
         _set_default_storage_class(registry, item)
     elif resource.kind == "PriorityClass":
@@ -91,7 +93,7 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
         service_allocation.allocate(registry, item)
     elif resource.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
         resource_claims.check_admin_access(registry, resource, item)
-    elif resource.kind == "ResourceSlice":
+    elif resource.kind in {"ResourceSlice", "DeviceTaintRule"}:
         set_taint_times(item, registry.timestamp())
 
 
@@ -108,7 +110,7 @@ def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: 
     elif resource.kind == "Service":
         service_allocation.keep_allocated(item, old)
         service_allocation.allocate(registry, item)
-    elif resource.kind == "ResourceSlice":
+    elif resource.kind in {"ResourceSlice", "DeviceTaintRule"}:
         set_taint_times(item, registry.timestamp())
 
 
@@ -156,6 +158,30 @@ def _set_priority(registry: Registry, item: JsonObject) -> None:
         if given is not None and given != computed:
             raise _priority_mismatch(item, field, given, computed)
         spec[field] = computed
+
+
+def _set_group_priority(registry: Registry, item: JsonObject) -> None:
+    """Resolve the priority class of a pod group, as for pods."""
+    spec, about = item.setdefault("spec", {}), item["metadata"]
+    name = spec.get("priorityClassName") or ""
+    if name:
+        found = registry.find("priorityclasses", name)
+        if found is None:
+            why = f"no PriorityClass with name {name} was found"
+            raise forbidden("podgroups", str(about.get("name", "")), why)
+    else:
+        found = default_priority_class(registry)
+        if found is not None:
+            spec["priorityClassName"] = found["metadata"]["name"]
+    computed = 0 if found is None else found.get("value", 0)
+    given = spec.get("priority")
+    if given is not None and given != computed:
+        why = (
+            f"priority set in the pod group ({given}) must match the priority computed "
+            f"({computed}) based on the priority class set in the spec"
+        )
+        raise forbidden("podgroups", str(about.get("name", "")), why)
+    spec["priority"] = computed
 
 
 def _priority_mismatch(

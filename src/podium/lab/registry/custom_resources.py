@@ -21,7 +21,6 @@ from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class CustomResources:
@@ -149,47 +148,3 @@ def admit_custom(resource: Resource, item: JsonObject, *, strict: bool = False) 
         name = (item.get("metadata") or {}).get("name") or ""
         raise invalid(resource.kind, resource.group, name, errors)
     return unknown
-
-
-def set_definition_defaults(item: JsonObject) -> None:
-    """Set the defaults of a definition: names that follow from the kind, and no conversion."""
-    spec = item.setdefault("spec", {})
-    names = spec.setdefault("names", {})
-    if names.get("kind"):
-        names.setdefault("singular", names["kind"].lower())
-        names.setdefault("listKind", f"{names['kind']}List")
-    spec.setdefault("conversion", {"strategy": "None"})
-
-
-def add_cleanup_finalizer(item: JsonObject) -> None:
-    """Keep a deleted definition until its objects are deleted."""
-    finalizers = item["metadata"].setdefault("finalizers", [])
-    if CLEANUP not in finalizers:
-        finalizers.append(CLEANUP)
-
-
-def new_definition_status(item: JsonObject) -> JsonObject:
-    """The status of a new definition: its names are accepted, and it is served at once."""
-    now = item["metadata"]["creationTimestamp"]
-    spec = item.get("spec") or {}
-    versions = [each for each in spec.get("versions") or () if each.get("storage")]
-    return {
-        "conditions": [
-            _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-            _condition(
-                "Established", "InitialNamesAccepted", "the initial names have been accepted", now
-            ),
-        ],
-        "acceptedNames": dict(spec.get("names") or {}),
-        "storedVersions": [each.get("name") for each in versions],
-    }
-
-
-def _condition(kind: str, reason: str, message: str, now: str) -> JsonObject:
-    return {
-        "type": kind,
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": reason,
-        "message": message,
-    }

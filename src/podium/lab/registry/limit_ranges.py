@@ -67,7 +67,7 @@ def _set_defaults(container: JsonObject, limits: list[JsonObject], what: str) ->
         if missing:
             wanted = resources.setdefault(part, {})
             wanted.update({name: defaults[name] for name in missing})
-            texts.append(f"{', '.join(missing)} {word} for {what} {container['name']}")
+            texts.append(f"{', '.join(missing)} {word} for {what} {container.get('name', '')}")
     return texts
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from podium.lab.api.resources import Resource
 from podium.lab.api.timestamps import parse_time
-from podium.lab.defaults.pods import qos_class
+from podium.lab.kinds.pod import qos_class
 from podium.lab.registry.resource_lists import Amounts, containers_of, pod_amounts
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import nano

@@ -28,14 +28,14 @@ from podium.lab.api.status import (
     not_found,
 )
 from podium.lab.api.timestamps import format_time
+from podium.lab.kinds.known import strategy_of
 from podium.lab.registry import admission, deletion, metadata, patches, quotas
 from podium.lab.registry.binding import bind
 from podium.lab.registry.custom_resources import DEFINITIONS, CustomResources
 from podium.lab.registry.eviction import evict
-from podium.lab.registry.kind_behaviour import behaviour_of
 from podium.lab.registry.subscriptions import Subscriber, Subscriptions
 from podium.lab.store.selection import fields_of, selection
-from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, Record, Store
+from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, ObjectVersion, Store
 from podium.lab.validation.custom_rules import rule_errors
 from podium.lab.validation.metadata import validate_metadata_update
 from podium.objects.kinds.meta import JsonObject
@@ -78,7 +78,7 @@ class Registry:
         return (*STORED.values(), *self.custom.stored())
 
     # Reading
-    def record(self, kind: str, name: str, namespace: str = "") -> Record:
+    def record(self, kind: str, name: str, namespace: str = "") -> ObjectVersion:
         """The stored record of an object; 404 if it does not exist."""
         resource = self.resource(kind)
         found = self.store.get(resource.storage, key_of(resource, namespace, name))
@@ -116,19 +116,19 @@ class Registry:
     ) -> JsonObject:
         """Complete, admit, validate and store a new object."""
         resource = self.resource(kind)
-        behaviour = behaviour_of(resource)
+        strategy = strategy_of(resource)
         about = metadata.set_type_and_namespace(item, resource, namespace)
         name = str(about.get("name", ""))
         admission.check_namespace(self, resource, about.get("namespace", ""), name)
         now = self.timestamp()
-        metadata.initialize(item, now, self.rng, has_generation=behaviour.has_generation)
+        metadata.initialize(item, now, self.rng, has_generation=strategy.has_generation)
         self._generate_name(resource, item)
-        behaviour.set_defaults(item)
+        strategy.set_defaults(item)
         item = patches.track_fields(resource, None, item, options=options, now=now)
         about = item["metadata"]
         admission.admit_create(self, resource, item)
-        behaviour.prepare_for_create(resource, item)
-        errors = behaviour.create_errors(item) + _rule_errors(resource, item, None)
+        strategy.prepare_for_create(resource, item)
+        errors = strategy.create_errors(item) + _rule_errors(resource, item, None)
         self._refuse_invalid(resource, item, errors)
         admission.check_bounds(self, resource, item)
         key = key_of(resource, about.get("namespace", ""), about["name"])
@@ -166,10 +166,10 @@ class Registry:
         old = self.find(kind, about["name"], about.get("namespace", ""))
         version = metadata.version_precondition(about)
         if old is None:
-            if behaviour_of(resource).allows_create_on_update and not subresource and not version:
+            if strategy_of(resource).allows_create_on_update and not subresource and not version:
                 return self.create(kind, item, namespace=namespace, options=options)
             raise not_found(resource.qualified, about["name"])
-        if not version and not behaviour_of(resource).allows_unconditional_update:
+        if not version and not strategy_of(resource).allows_unconditional_update:
             what = "must be specified for an update"
             error = FieldError("FieldValueInvalid", "metadata.resourceVersion", 0, what)
             raise invalid(resource.plural, resource.group, about["name"], [error])
@@ -275,25 +275,25 @@ class Registry:
         options: WriteOptions = DEFAULT_WRITE,
     ) -> JsonObject:
         """Complete, admit, validate and store *item* in place of the stored object *old*."""
-        behaviour = behaviour_of(resource)
+        strategy = strategy_of(resource)
         metadata.keep_server_fields(item, old, resource)
-        item = behaviour.prepare_for_update(item, old, subresource)
+        item = strategy.prepare_for_update(item, old, subresource)
         item = patches.track_fields(
             resource, old, item, options=options, now=self.timestamp(), subresource=subresource
         )
         if not subresource:
-            behaviour.set_defaults(item)
+            strategy.set_defaults(item)
             admission.admit_update(self, resource, item, old)
         elif subresource == "status":
             admission.admit_status(self, resource, item, old)
         errors = validate_metadata_update(item, old)
         if not subresource:
-            errors += behaviour.update_errors(item, old)
+            errors += strategy.update_errors(item, old)
         elif subresource == "status":
-            errors += behaviour.status_errors(item, old)
+            errors += strategy.status_errors(item, old)
         errors += _rule_errors(resource, item, old)
         self._refuse_invalid(resource, item, errors)
-        if behaviour.changes_generation(item, old):
+        if strategy.changes_generation(item, old):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         if item == old:
             return item
@@ -356,7 +356,7 @@ class Registry:
         evict(self, namespace, name, {"metadata": {"name": name}}, options)
 
     # Writing to the store
-    def write(self, resource: Resource, item: JsonObject, old: JsonObject | None) -> Record:
+    def write(self, resource: Resource, item: JsonObject, old: JsonObject | None) -> ObjectVersion:
         """Store *item* and call the subscribers."""
         about = item["metadata"]
         key = Key(about.get("namespace", ""), about["name"])

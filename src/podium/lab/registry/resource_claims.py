@@ -19,25 +19,6 @@ if TYPE_CHECKING:
 _ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 
 
-def drop_released_devices(status: JsonObject, before: JsonObject) -> None:
-    """Remove what drivers reported of devices that are no longer allocated."""
-    released = _allocated(before) - _allocated(status)
-    kept = [each for each in status.get("devices") or () if _identity(each) not in released]
-    if kept:
-        status["devices"] = kept
-    else:
-        status.pop("devices", None)
-
-
-def _allocated(status: JsonObject) -> set[tuple[str, ...]]:
-    devices = (status.get("allocation") or {}).get("devices") or {}
-    return {_identity(each) for each in devices.get("results") or ()}
-
-
-def _identity(device: JsonObject) -> tuple[str, ...]:
-    return tuple(device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
-
-
 def check_admin_access(registry: Registry, resource: Resource, item: JsonObject) -> None:
     """Refuse a claim or template with admin access in a namespace that does not allow it."""
     spec = item.get("spec") or {}

@@ -37,7 +37,7 @@ _SPECIAL = {
         RollingUpdateDeployment.maxSurge RollingUpdateDeployment.maxUnavailable
         RollingUpdateStatefulSetStrategy.maxUnavailable HTTPGetAction.port ServicePort.targetPort
         TCPSocketAction.port PodDisruptionBudgetSpec.maxUnavailable
-        PodDisruptionBudgetSpec.minAvailable
+        PodDisruptionBudgetSpec.minAvailable NetworkPolicyPort.port
     """,
     QUANTITY: """
         ContainerStatus.allocatedResources EmptyDirVolumeSource.sizeLimit LimitRangeItem.default
@@ -91,7 +91,10 @@ _SPECIAL_TYPES = {field: kind for kind, text in _SPECIAL.items() for field in te
 _RECURSIVE = frozenset({"V1JSONSchemaProps"})
 #: Kinds whose model is not named `V1` and the kind.
 _MODELS = {
+    # Of v1 in the API since v1.37; the fields are those of v1beta2.
+    "DeviceTaintRule": "V1beta2DeviceTaintRule",
     "Event": "CoreV1Event",
+    "PodGroup": "V1beta1PodGroup",
     # CoreV1ResourceClaim is the entry of a container.
     "ResourceClaim": "ResourceV1ResourceClaim",
     "TokenRequest": "AuthenticationV1TokenRequest",
@@ -153,6 +156,52 @@ def model_of_kind(kind: str, api_version: str = "") -> str:
     return _MODELS.get(kind, f"V1{kind}")
 
 
+def _own(name: str, fields: str, required: str = "") -> Model:
+    """A model from lines of a field and its type; a type in brackets is that of a list."""
+    types: dict[str, FieldType] = {}
+    for line in fields.split("; "):
+        field, _, kind = line.partition(" ")
+        inner = kind.strip("[]")
+        types[field] = FieldType(inner, LIST if inner != kind else SINGLE)
+    return Model(name, types, tuple(required.split()))
+
+
+#: Models of a newer API than that of the installed library.
+_OWN: Mapping[str, Model] = {
+    each.name: each
+    for each in (
+        _own(
+            "V1beta1PodGroup",
+            "apiVersion string; kind string; metadata V1ObjectMeta; spec V1beta1PodGroupSpec; "
+            "status V1beta1PodGroupStatus",
+        ),
+        _own(
+            "V1beta1PodGroupList",
+            "apiVersion string; kind string; metadata V1ListMeta; items [V1beta1PodGroup]",
+            "items",
+        ),
+        _own(
+            "V1beta1PodGroupSpec",
+            "disruptionMode V1beta1DisruptionMode; parentCompositePodGroupName string; "
+            "preemptionPolicy string; priority integer; priorityClassName string; "
+            "resourceClaims [V1alpha2PodGroupResourceClaim]; "
+            "schedulingConstraints V1alpha2PodGroupSchedulingConstraints; "
+            "schedulingPolicy V1beta1PodGroupSchedulingPolicy; "
+            "workloadRef V1beta1WorkloadReference",
+            "schedulingPolicy",
+        ),
+        _own("V1beta1PodGroupSchedulingPolicy", "basic any; gang V1beta1GangSchedulingPolicy"),
+        _own("V1beta1GangSchedulingPolicy", "minCount integer", "minCount"),
+        _own("V1beta1DisruptionMode", "all any; single any"),
+        _own("V1beta1WorkloadReference", "templateName string; workloadName string"),
+        _own(
+            "V1beta1PodGroupStatus",
+            "conditions [V1Condition]; resourceClaimStatuses [V1alpha2PodGroupResourceClaimStatus]",
+        ),
+    )
+}
+
+
 @lru_cache(maxsize=1)
 def _sources() -> Mapping[str, Path]:
     """The modules of the library by the name of their model in lower case."""
@@ -166,7 +215,7 @@ def _sources() -> Mapping[str, Path]:
 
 def has_model(name: str) -> bool:
     """Whether the library has a model of this name."""
-    return name.lower() in _sources()
+    return name in _OWN or name.lower() in _sources()
 
 
 @lru_cache(maxsize=8)
@@ -201,6 +250,8 @@ def _field_type(type_name: str, field: str, written: str) -> FieldType:
 @cache
 def model(name: str) -> Model:
     """The model of this name: `V1Pod`."""
+    if name in _OWN:
+        return _OWN[name]
     text = _text(name)
     types, names = _table(text, "openapi_types"), _table(text, "attribute_map")
     short = short_name(name)
@@ -213,6 +264,8 @@ def model(name: str) -> Model:
 
 def descriptions(name: str) -> dict[str, str]:
     """The description of each field of a model, by its name in JSON."""
+    if name in _OWN:
+        return {}
     text = _text(name)
     names = _table(text, "attribute_map")
     found = {}

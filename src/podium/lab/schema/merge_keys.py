@@ -80,6 +80,7 @@ _LISTS = """
     ObjectMeta.ownerReferences                  merge            uid            map    uid
     PersistentVolumeClaimStatus.conditions      merge            type           map    type
     PodDisruptionBudgetStatus.conditions        merge            type           map    type
+    PodGroupStatus.conditions                  merge            type           map    type
     PodFailurePolicyOnExitCodesRequirement.values -              -              set    -
     PodSpec.containers                          merge            name           map    name
     PodSpec.ephemeralContainers                 merge            name           map    name

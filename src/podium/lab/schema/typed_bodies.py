@@ -21,9 +21,9 @@ from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.lab.schema.quantities import with_canonical_quantities
+from podium.lab.schema.typed_nulls import without_typed_nulls
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
-from podium.objects.reading.null_values import without_nulls
 
 _QUANTITY = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,9})?$"
 _TIME = (
@@ -107,7 +107,7 @@ def read_object(kind: str, group_version: str, data: bytes) -> JsonObject:
         raise bad_request(f"{_unhandled(kind, group_version)}: {reason}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(kind, data, error) from None
-    item = without_nulls(item) if b"null" in data else item
+    item = without_typed_nulls(model, item) if b"null" in data else item
     return with_canonical_quantities(kind, group_version, item)
 
 

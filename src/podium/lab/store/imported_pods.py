@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from podium.lab.api.encoding import encode
-from podium.lab.store.store import Key, Record
+from podium.lab.store.store import Key, ObjectVersion
 from podium.objects.kinds.meta import JsonObject, OwnerReference
 from podium.objects.kinds.pod import Container, Pod
 from podium.objects.kinds.registry import KINDS
@@ -173,7 +173,7 @@ class SharedParts:
         )
 
 
-class ImportedPod(Record):
+class ImportedPod(ObjectVersion):
     """A pod that was read as text and has not been completed."""
 
     __slots__ = ("_complete", "_raw", "_seen", "head")

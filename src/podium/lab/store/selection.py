@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import bad_request
-from podium.lab.store.store import Record
+from podium.lab.store.store import ObjectVersion
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 from podium.objects.selectors.selectors import (
@@ -72,7 +72,7 @@ _ZERO_VALUES = {"spec.unschedulable": "false", "status.replicas": "0", "status.s
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ObjectSelection:
     """A label selector and a field selector for the records of one resource."""
 
     labels: Selector
@@ -80,13 +80,13 @@ class Selection:
     #: Whether both selectors are empty.
     everything: bool
 
-    def matches(self, record: Record) -> bool:
+    def matches(self, record: ObjectVersion) -> bool:
         """Whether *record* matches both selectors."""
         if self.everything:
             return True
         return self.labels.matches(record.labels) and self._matches_fields(record)
 
-    def _matches_fields(self, record: Record) -> bool:
+    def _matches_fields(self, record: ObjectVersion) -> bool:
         for wanted in self.fields.requirements:
             if wanted.field == "metadata.name":
                 value = record.key.name
@@ -100,7 +100,9 @@ class Selection:
 
 
 @lru_cache(maxsize=1024)
-def _selection(group_version: str, kind: str, storage: str, labels: str, fields: str) -> Selection:
+def _selection(
+    group_version: str, kind: str, storage: str, labels: str, fields: str
+) -> ObjectSelection:
     try:
         wanted = parse_selector(labels)
     except SelectorError as error:
@@ -117,7 +119,7 @@ def _selection(group_version: str, kind: str, storage: str, labels: str, fields:
             raise bad_request(_unsupported(kind, each.field))
         requirements.append(type(each)(name, each.equal, each.value))
     chosen = FieldSelector(tuple(requirements))
-    return Selection(wanted, chosen, wanted.empty and not requirements)
+    return ObjectSelection(wanted, chosen, wanted.empty and not requirements)
 
 
 #: Kinds that have an error of their own for an unknown field.
@@ -136,7 +138,7 @@ def _unsupported(kind: str, field: str) -> str:
     return f"{quoted(field)} is not a known field selector: only {known}"
 
 
-def selection(resource: Resource, labels: str = "", fields: str = "") -> Selection:
+def selection(resource: Resource, labels: str = "", fields: str = "") -> ObjectSelection:
     """The selection of a label and a field selector; 400 if either is malformed."""
     return _selection(resource.group_version, resource.kind, resource.storage, labels, fields)
 

@@ -3,11 +3,15 @@
 A write changes the store in memory and is added to the journal. A thread commits all writes since
 its last commit in one transaction, so that many writes share one wait for the disk. A response is
 sent, and an event reaches watches, only after the writes before it are committed.
+
+While the disk is full, or fails otherwise, writes are refused. What could not be committed is tried
+again every second; then writes go on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -16,9 +20,9 @@ from typing import Any
 
 from podium.errors import InputError
 from podium.lab.api.encoding import decode
-from podium.lab.api.status import internal
+from podium.lab.api.status import StatusError
 from podium.lab.store.selection import fields_of
-from podium.lab.store.store import DELETED, Key, Record, Store, WatchEvent
+from podium.lab.store.store import DELETED, Key, ObjectVersion, Store, WatchEvent
 
 FILE = "lab.sqlite"
 _FORMAT = 1
@@ -39,10 +43,12 @@ _Place = tuple[str, str, str]  # resource, namespace, name
 class SqliteJournal:
     """Writes events to a database that no other lab can open at the same time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, retry_seconds: float = 1.0) -> None:
         """Open the database in *folder*, or create it."""
         self.durable_version = 0
+        #: Why the last commit failed; empty while the disk works.
         self.failure = ""
+        self._retry_seconds = retry_seconds
         self._path = folder / FILE
         self._database = self._open(folder)
         self._pending: dict[_Place, tuple[int, bytes] | None] = {}
@@ -91,7 +97,7 @@ class SqliteJournal:
             labels = item["metadata"].get("labels") or {}
             fields = fields_of(resource, item)
             key = Key(namespace, name)
-            store.load(resource, Record(key, version, data, labels, fields))
+            store.load(resource, ObjectVersion(key, version, data, labels, fields))
         counted = self._database.execute("SELECT version FROM counter").fetchone()
         if counted is not None:
             store.resume(counted[0])
@@ -101,9 +107,9 @@ class SqliteJournal:
 
     # In the thread of the store
     def append(self, resource: str, event: WatchEvent) -> None:
-        """Add an event; after a failure of the disk all writes are refused."""
+        """Add an event; while the disk fails all writes are refused."""
         if self.failure:
-            raise internal(self.failure)
+            raise _unavailable(self.failure)
         record = event.record
         place = (resource, *record.key)
         with self._changed:
@@ -133,7 +139,7 @@ class SqliteJournal:
             if future.done():
                 continue
             if self.failure:
-                future.set_exception(internal(self.failure))
+                future.set_exception(_unavailable(self.failure))
             elif version <= self.durable_version:
                 future.set_result(None)
             else:
@@ -156,18 +162,30 @@ class SqliteJournal:
             with self._changed:
                 while not self._pending and not self._closing:
                     self._changed.wait()
+                if self.failure and not self._closing:
+                    self._changed.wait(self._retry_seconds)
                 if not self._pending:
                     return
                 pending, self._pending = self._pending, {}
-                version = self._version
+                version, is_last = self._version, self._closing
             try:
                 self._commit(pending, version)
             except (sqlite3.Error, OSError) as error:
-                self.failure = f"cannot write to {self._path.name}: {error}"
-                self._notify_loop()
-                return
-            self.durable_version = version
+                self._failed(pending, error)
+                if is_last:
+                    return
+                continue
+            self.durable_version, self.failure = version, ""
             self._notify_loop()
+
+    def _failed(self, pending: dict[_Place, tuple[int, bytes] | None], error: Exception) -> None:
+        """Keep what was not committed, below what was added since."""
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute("ROLLBACK")
+        with self._changed:
+            self._pending = {**pending, **self._pending}
+        self.failure = f"cannot write to {self._path.name}: {error}"
+        self._notify_loop()
 
     def _commit(self, pending: dict[_Place, tuple[int, bytes] | None], version: int) -> None:
         stored: list[Any] = []
@@ -188,6 +206,11 @@ class SqliteJournal:
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._resolve)
+
+
+def _unavailable(failure: str) -> StatusError:
+    what = f"{failure}; writes are refused until it can be written again"
+    return StatusError(503, "ServiceUnavailable", what)
 
 
 def _check_format(database: sqlite3.Connection) -> None:

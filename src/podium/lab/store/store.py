@@ -35,7 +35,7 @@ class Key(NamedTuple):
     name: str
 
 
-class Record:
+class ObjectVersion:
     """One version of one object, never changed."""
 
     __slots__ = ("_data", "_fields", "key", "labels", "version")
@@ -75,7 +75,7 @@ class WatchEvent:
 
     __slots__ = ("_line", "before", "record", "type", "version")
 
-    def __init__(self, type: str, record: Record, before: Record | None) -> None:  # noqa: A002
+    def __init__(self, type: str, record: ObjectVersion, before: ObjectVersion | None) -> None:  # noqa: A002
         """An event of *type*; the record of a deletion is the last state with a new version."""
         self.type = type
         self.record = record
@@ -105,7 +105,7 @@ class Table:
 
     history_limit: int = HISTORY_LIMIT
     history_limit_bytes: int = HISTORY_BYTES
-    records: dict[Key, Record] = field(default_factory=dict)
+    records: dict[Key, ObjectVersion] = field(default_factory=dict)
     history: list[WatchEvent] = field(default_factory=list)
     #: The bytes of the objects in the history.
     history_bytes: int = 0
@@ -114,7 +114,7 @@ class Table:
     #: Called after each write; must not write themselves.
     listeners: list[Callable[[], None]] = field(default_factory=list)
     _sorted: list[Key] | None = None
-    _by_namespace: dict[str, dict[Key, Record]] = field(default_factory=dict)
+    _by_namespace: dict[str, dict[Key, ObjectVersion]] = field(default_factory=dict)
 
     def keys(self) -> list[Key]:
         """All keys in order; the list must not be changed."""
@@ -122,7 +122,7 @@ class Table:
             self._sorted = sorted(self.records)
         return self._sorted
 
-    def in_namespace(self, namespace: str) -> Mapping[Key, Record]:
+    def in_namespace(self, namespace: str) -> Mapping[Key, ObjectVersion]:
         """The records of one namespace, in no particular order."""
         return self._by_namespace.get(namespace, {})
 
@@ -150,7 +150,7 @@ class Table:
         for listener in self.listeners:
             listener()
 
-    def load(self, record: Record) -> None:
+    def load(self, record: ObjectVersion) -> None:
         """Store a record without an event."""
         key = record.key
         self.records[key] = record
@@ -188,7 +188,7 @@ class Table:
             return []
         return history[bisect_right(history, version, key=_version) :]
 
-    def ordered(self, namespace: str = "", *, start: Key | None = None) -> Iterator[Record]:
+    def ordered(self, namespace: str = "", *, start: Key | None = None) -> Iterator[ObjectVersion]:
         """Records in the order of their keys, from *start* on."""
         keys = sorted(self.in_namespace(namespace)) if namespace else self.keys()
         records = self.records
@@ -197,9 +197,9 @@ class Table:
 
     def as_of(
         self, version: int, namespace: str = "", *, start: Key | None = None
-    ) -> Iterator[Record]:
+    ) -> Iterator[ObjectVersion]:
         """Records in order as they were at *version*; 410 if the history is too short."""
-        undone: dict[Key, Record | None] = {}
+        undone: dict[Key, ObjectVersion | None] = {}
         for event in reversed(self.events_since(version)):
             undone[event.record.key] = event.before
         if not undone:
@@ -218,11 +218,13 @@ class Table:
         yield from sorted((each for each in [*then, *deleted] if each), key=attrgetter("key"))
 
 
-class Journal(Protocol):
+class EventJournal(Protocol):
     """Writes events to disk, some time after they happened."""
 
     #: The last version that is on disk.
     durable_version: int
+    #: Why nothing can be written now; empty while it can.
+    failure: str
     #: Called when `durable_version` has increased.
     listeners: list[Callable[[], None]]
 
@@ -245,7 +247,7 @@ class Store:
         self._tables: dict[str, Table] = {}
         self._compacted = 0
         self.version = 1
-        self.journal: Journal | None = None
+        self.journal: EventJournal | None = None
 
     @property
     def durable_version(self) -> int:
@@ -263,11 +265,13 @@ class Store:
         """The names and tables of all resources that were ever used."""
         yield from list(self._tables.items())
 
-    def get(self, resource: str, key: Key) -> Record | None:
+    def get(self, resource: str, key: Key) -> ObjectVersion | None:
         """The record of an object, if it exists."""
         return self.table(resource).records.get(key)
 
-    def put(self, resource: str, key: Key, item: JsonObject, fields: Mapping[str, str]) -> Record:
+    def put(
+        self, resource: str, key: Key, item: JsonObject, fields: Mapping[str, str]
+    ) -> ObjectVersion:
         """Store *item* and set its resource version."""
         table = self.table(resource)
         before = table.records.get(key)
@@ -278,7 +282,7 @@ class Store:
 
     def delete(
         self, resource: str, key: Key, item: JsonObject, fields: Mapping[str, str]
-    ) -> Record:
+    ) -> ObjectVersion:
         """Delete an object that exists; *item* is its last state."""
         table = self.table(resource)
         before = table.records[key]
@@ -286,23 +290,23 @@ class Store:
         self._commit(resource, table, WatchEvent(DELETED, record, before))
         return record
 
-    def _new_record(self, key: Key, item: JsonObject, fields: Mapping[str, str]) -> Record:
+    def _new_record(self, key: Key, item: JsonObject, fields: Mapping[str, str]) -> ObjectVersion:
         version = self.next_version()
         metadata = item["metadata"]
         metadata["resourceVersion"] = str(version)
         labels = dict(metadata.get("labels") or ())
-        return Record(key, version, encode(item), labels, fields)
+        return ObjectVersion(key, version, encode(item), labels, fields)
 
     def _commit(self, resource: str, table: Table, event: WatchEvent) -> None:
         if self.journal is not None:
             self.journal.append(resource, event)
         table.apply(event)
 
-    def load(self, resource: str, record: Record) -> None:
+    def load(self, resource: str, record: ObjectVersion) -> None:
         """Store a record that was read from disk."""
         self.table(resource).load(record)
 
-    def load_new(self, resource: str, records: Iterable[Record]) -> None:
+    def load_new(self, resource: str, records: Iterable[ObjectVersion]) -> None:
         """Store records with versions from `next_version`, without any event about them."""
         table = self.table(resource)
         for record in records:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from podium.lab.api.custom_version import CustomVersion
 from podium.lab.api.encoding import encode
-from podium.lab.tables.formats import time_since
-from podium.lab.tables.object_fields import name_of
+from podium.lab.kinds.formats import time_since
+from podium.lab.kinds.object_fields import name_of
 from podium.objects.kinds.meta import JsonObject
 
 _AGE: Final[JsonObject] = {

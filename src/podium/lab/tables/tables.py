@@ -6,14 +6,14 @@ Upstream: pkg/printers/internalversion.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podium.lab.api.custom_version import CustomVersion
-from podium.lab.tables import cluster, devices, pods, services, storage, workloads
+from podium.lab.kinds.known import KINDS
+from podium.lab.kinds.object_fields import metadata_of, name_of, text_at
+from podium.lab.kinds.printer import Printer
 from podium.lab.tables.custom import cells, column_definitions
-from podium.lab.tables.object_fields import metadata_of, name_of, text_at
-from podium.lab.tables.printer import Printer
 from podium.objects.kinds.meta import JsonObject
 
 
@@ -21,15 +21,6 @@ def _name_and_creation(item: JsonObject, _now: float) -> list[Any]:
     return [name_of(item), text_at(item, "metadata", "creationTimestamp")]
 
 
-#: The printers by kind.
-PRINTERS: Mapping[str, Printer] = {
-    **cluster.PRINTERS,
-    **devices.PRINTERS,
-    **pods.PRINTERS,
-    **services.PRINTERS,
-    **storage.PRINTERS,
-    **workloads.PRINTERS,
-}
 #: The printer of kinds that have none of their own.
 DEFAULT = Printer("Name, @Created At", _name_and_creation)
 
@@ -46,7 +37,8 @@ def table(
     *include_object* says what each row holds of its object: `Metadata`, `Object` or `None`.
     """
     at = time.time() if now is None else now
-    printer = PRINTERS.get(kind, DEFAULT)
+    known = KINDS.get(kind)
+    printer = DEFAULT if known is None or known.table is None else known.table
     rows: list[JsonObject] = []
     for each in objects:
         row: JsonObject = {"cells": printer.cells(each, at)}

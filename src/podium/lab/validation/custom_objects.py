@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
+from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.lab.api.field_errors import (
     FieldError,
     invalid_value,
@@ -102,13 +102,12 @@ def _invalid(path: str, value: Any, what: str) -> FieldError:
     return invalid_value(path or "<nil>", value, f"{_where(path)} {what}")
 
 
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str] | None:
-    """A regular expression of Go; `None` if Python does not know its syntax."""
+def _matches(pattern: str, value: str) -> bool:
+    """Whether a pattern matches anywhere; a definition has no pattern that is none."""
     try:
-        return re.compile(text)
-    except re.error:
-        return None
+        return compile_pattern(pattern).matches(value)
+    except PatternError:
+        return True
 
 
 def _text_errors(schema: JsonObject, value: str, path: str) -> Iterator[FieldError]:
@@ -117,10 +116,8 @@ def _text_errors(schema: JsonObject, value: str, path: str) -> Iterator[FieldErr
         yield too_long(path, value, most)
     if least is not None and len(value) < least:
         yield _invalid(path, value, f"should be at least {least} chars long")
-    if schema.get("pattern"):
-        found = _pattern(schema["pattern"])
-        if found is not None and not found.search(value):
-            yield _invalid(path, value, f"should match '{schema['pattern']}'")
+    if schema.get("pattern") and not _matches(schema["pattern"], value):
+        yield _invalid(path, value, f"should match '{schema['pattern']}'")
     if schema.get("format") in {"date-time", "datetime"} and not _TIME.fullmatch(value):
         yield _invalid(path, value, f"must be of type {schema['format']}: {_shown(value)}")
 

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 
-from podium.engine.rules.devices.cel.environment import (
-    COST_LIMIT,
-    compile_rule,
-)
-from podium.engine.rules.devices.cel.errors import CelError, CompileError
-from podium.engine.rules.devices.cel.evaluation import Scope
+from podium.cel.environment import COST_LIMIT, compile_rule
+from podium.cel.errors import CelError, CompileError, CostError
+from podium.cel.evaluation import evaluated
 from podium.errors import InputError
 from podium.lab.api.field_errors import FieldError, invalid_value
 from podium.objects.kinds.meta import JsonObject
 
 RULES: Final = "x-kubernetes-validations"
+#: The cost of all rules about one object.
+_BUDGET: Final = 10_000_000
 _OLD: Final = re.compile(r"\boldSelf\b")
 _REASONS: Final = {
     "FieldValueInvalid": "FieldValueInvalid",
@@ -39,11 +37,38 @@ _RESERVED: Final = frozenset(
 )  # fmt: skip
 
 
+class _NoFurtherRulesError(Exception):
+    """The rules about an object cost too much."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Budget:
+    """What the rules about one object may cost."""
+
+    def __init__(self) -> None:
+        self._left = _BUDGET
+
+    def evaluate(self, step: Any, variables: dict[str, Any]) -> Any:
+        """The value of an expression, or its error; `None` when all is spent."""
+        found = evaluated(step, dict(variables), COST_LIMIT)
+        self._left -= found.effort
+        return found.result if self._left >= 0 else None
+
+
 def rule_errors(schema: JsonObject, item: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """What the rules of a schema say against an object, and against its change from *old*."""
     if not has_rules(schema):
         return []
-    return list(_errors(schema, item, old, "", is_root=True))
+    found: list[FieldError] = []
+    try:
+        for error in _errors(schema, item, old, "", _Budget()):
+            found.append(error)  # noqa: PERF402 - those before the end of the budget count
+    except _NoFurtherRulesError as end:
+        found.append(end.error)
+    return found
 
 
 def has_rules(schema: Any) -> bool:
@@ -87,7 +112,6 @@ def _rules_in(schema: Any, path: str) -> Iterator[tuple[str, JsonObject]]:
         yield from _rules_in(schema.get(name), f"{path}.{name}")
 
 
-@cache
 def _compiled(text: str) -> Any:
     try:
         return compile_rule(text)
@@ -96,22 +120,23 @@ def _compiled(text: str) -> Any:
 
 
 def _errors(
-    schema: JsonObject, value: Any, old: Any, path: str, *, is_root: bool = False
+    schema: JsonObject, value: Any, old: Any, path: str, budget: _Budget
 ) -> Iterator[FieldError]:
+    """What rules say against a value and all in it; the path of an object itself is empty."""
     for rule in schema.get(RULES) or ():
-        yield from _rule_errors(schema, rule, value, old, path, is_root=is_root)
+        yield from _rule_errors(schema, rule, (value, old), path, budget)
     if isinstance(value, dict):
         properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
         before = old if isinstance(old, dict) else {}
         for name, each in value.items():
             inner = properties.get(name, others)
-            if isinstance(inner, dict) and not (is_root and name == "metadata"):
+            if isinstance(inner, dict) and (path or name != "metadata"):
                 where = f"{path}.{name}" if name in properties else f"{path}[{name}]"
-                yield from _errors(inner, each, before.get(name), where.removeprefix("."))
+                yield from _errors(inner, each, before.get(name), where.removeprefix("."), budget)
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for index, each in enumerate(value):
             before = _element_before(schema, each, old)
-            yield from _errors(schema["items"], each, before, f"{path}[{index}]")
+            yield from _errors(schema["items"], each, before, f"{path}[{index}]", budget)
 
 
 def _element_before(schema: JsonObject, element: Any, old: Any) -> Any:
@@ -126,12 +151,15 @@ def _element_before(schema: JsonObject, element: Any, old: Any) -> Any:
 
 
 def _rule_errors(
-    schema: JsonObject, rule: JsonObject, value: Any, old: Any, path: str, *, is_root: bool
+    schema: JsonObject, rule: JsonObject, values: tuple[Any, Any], path: str, budget: _Budget
 ) -> Iterator[FieldError]:
+    """What one rule says about a value, given with the value before a change."""
+    value, old = values
     text = str(rule.get("rule") or "")
     step = _compiled(text)
     if isinstance(step, CompileError) or value is None:
         return
+    is_root = not path
     variables = {"self": _seen(schema, value, is_root=is_root)}
     if _OLD.search(text):
         if old is None:
@@ -139,28 +167,45 @@ def _rule_errors(
         variables["oldSelf"] = _seen(schema, old, is_root=is_root)
     place = f"{path}{rule.get('fieldPath') or ''}".removeprefix(".") or "<nil>"
     shown = "object" if is_root else schema.get("type") or "object"
-    try:
-        holds = step(Scope(dict(variables), COST_LIMIT))
-    except CelError as error:
-        text = f"{error} evaluating rule: {_message(rule, variables)}"
-        yield invalid_value(place, shown, text)
-        return
-    if holds is not True:
+    holds = budget.evaluate(step, variables)
+    if holds is None:
+        raise _NoFurtherRulesError(invalid_value(place, shown, _OUT_OF_BUDGET))
+    if isinstance(holds, CostError):
+        what = f"'{holds}': {_EXCEEDS_LIMIT}: {_plain_message(rule)}"
+        raise _NoFurtherRulesError(invalid_value(place, shown, what))
+    if isinstance(holds, CelError):
+        what = f"{holds} evaluating rule: {_plain_message(rule)}"
+        if str(holds).startswith("no such overload"):
+            what = f"'{holds}': {_NO_SIGNATURE}: {_plain_message(rule)}"
+        yield invalid_value(place, shown, what)
+    elif holds is not True:
         reason = _REASONS.get(str(rule.get("reason") or ""), "FieldValueInvalid")
-        yield FieldError(reason, place, shown, _message(rule, variables))
+        yield FieldError(reason, place, shown, _message(rule, variables, budget))
 
 
-def _message(rule: JsonObject, variables: dict[str, Any]) -> str:
+_OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_EXCEEDS_LIMIT: Final = (
+    "no further validation rules will be run due to call cost exceeds limit for rule"
+)
+_NO_SIGNATURE: Final = (
+    "call arguments did not match a supported operator, function or macro signature for rule"
+)
+
+
+def _message(rule: JsonObject, variables: dict[str, Any], budget: _Budget) -> str:
     """What a rule says when it does not hold."""
     expression = str(rule.get("messageExpression") or "")
     step = _compiled(expression) if expression else None
     if step is not None and not isinstance(step, CompileError):
-        try:
-            found = step(Scope(dict(variables), COST_LIMIT))
-        except CelError:
-            found = None
+        found = budget.evaluate(step, variables)
         if isinstance(found, str) and found.strip() and "\n" not in found:
             return found
+    return _plain_message(rule)
+
+
+def _plain_message(rule: JsonObject) -> str:
     message = str(rule.get("message") or "").strip()
     return message or f"failed rule: {' '.join(str(rule.get('rule') or '').split())}"
 

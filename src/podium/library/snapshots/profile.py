@@ -28,12 +28,13 @@ _OPTIONS: Final = {
 _POLICY, _CONFIG = "the policy of the snapshot", "the configuration of the snapshot"
 
 
-def snapshot_profiles(objects: Objects) -> tuple[Profile, ...]:
+def snapshot_profiles(objects: Objects, *, ask_extenders: bool = False) -> tuple[Profile, ...]:
     """The profiles that were in use in the cluster that a snapshot was taken of.
 
-    Objects that are not of a snapshot say nothing about a profile: they get the default one.
+    Objects that are not of a snapshot say nothing about a profile: they get the default one. A
+    snapshot that names extenders is refused, unless they may be asked.
     """
-    return ProfileSource().choose(objects.snapshot).profiles
+    return ProfileSource(ask_extenders=ask_extenders).choose(objects.snapshot).profiles
 
 
 def kept_profile(source: ProfileSource, chosen: ChosenProfiles) -> dict[str, Any]:
@@ -45,13 +46,13 @@ def kept_profile(source: ProfileSource, chosen: ChosenProfiles) -> dict[str, Any
         found["config"] = chosen.config
     elif source.provider is not None:
         found["provider"] = source.provider
-    else:
-        found["profile"] = chosen.profile.name.partition(" ")[0]
+    if not chosen.generation.uses_policies or not found:
+        found["profile"] = chosen.generation.name
     gates = {name: on for changes in source.feature_gates for name, on in changes.items()}
     if gates:
         found["featureGates"] = gates
     for field, name in _OPTIONS.items():
-        value = getattr(source, field)
+        value = getattr(source, field) or getattr(source, f"usual_{field}", None)
         if value not in (None, False):
             found[name] = value
     return found

@@ -1,4 +1,4 @@
-"""The objects of a live cluster, read once, for `schedule --cluster` and `explain POD`."""
+"""The objects of a live cluster, read once, for commands without FILES."""
 
 from __future__ import annotations
 

@@ -50,6 +50,7 @@ def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
     spec, status = item.get("spec", {}), item.get("status", {})
     renaming.name(spec, "nodeName", NODE)
     renaming.name(spec, "priorityClassName", OBJECT)
+    renaming.name(spec.get("schedulingGroup", {}), "podGroupName", OBJECT)
     renaming.labels(spec, "nodeSelector")
     _affinity(spec.get("affinity", {}), renaming)
     for toleration in spec.get("tolerations", ()):
@@ -69,9 +70,25 @@ def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
         renaming.key(gate, "name")
     _claims_of_pod(spec, status, renaming)
     renaming.name(status, "nominatedNodeName", NODE)
+    for condition in status.get("conditions", ()):
+        condition.pop("message", None)  # names nodes, taints and claims in words
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field, ()):
             renaming.name(container, "name", OBJECT)
+
+
+def anonymize_pod_group(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The priority class, and what else the specification names; messages are left out."""
+    spec = item.get("spec", {})
+    for field in ("priorityClassName", "parentCompositePodGroupName"):
+        renaming.name(spec, field, OBJECT)
+    for constraint in spec.get("schedulingConstraints", {}).get("topology", ()):
+        renaming.key(constraint, "key")
+    for entry in spec.get("resourceClaims", ()):
+        for field in ("name", "resourceClaimName", "resourceClaimTemplateName"):
+            renaming.name(entry, field, OBJECT)
+    for condition in item.get("status", {}).get("conditions", ()):
+        condition.pop("message", None)
 
 
 def _claims_of_pod(spec: JsonObject, status: JsonObject, renaming: FieldRenaming) -> None:
@@ -233,6 +250,13 @@ def anonymize_resource_slice(item: JsonObject, renaming: FieldRenaming) -> None:
         renaming.node_selector(device, "nodeSelector")
         for taint in device.get("taints", ()):
             renaming.taint(taint)
+
+
+def anonymize_device_taint_rule(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The taint, and the pool and the device that it is for."""
+    spec = item.get("spec", {})
+    _device_id(spec.get("deviceSelector", {}), renaming)
+    renaming.taint(spec.get("taint", {}))
 
 
 def _claim_spec(spec: JsonObject, renaming: FieldRenaming) -> None:

@@ -41,6 +41,7 @@ from podium.objects.kinds.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
+from podium.objects.kinds.pod_group import SINGLE, PodGroup
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.objects.kinds.workloads import (
     DaemonSet,
@@ -114,22 +115,41 @@ def _with_priority(spec: PodSpec, priorities: Mapping[str, PriorityClass]) -> Po
     """The priority of its class, or of the class that is the default for all."""
     if spec.priority is not None:
         return spec
-    if spec.priority_class_name:
-        chosen = priorities.get(spec.priority_class_name) or _BUILT_IN.get(spec.priority_class_name)
-        if chosen is None:
-            known = ", ".join(sorted(_BUILT_IN.keys() | priorities.keys()))
-            raise InputError(
-                f"no PriorityClass with name {spec.priority_class_name} was found",
-                path="spec.priorityClassName",
-                hint=f"add it to the input, or use one of {known}",
-            )
-    else:
-        defaults = [each for each in priorities.values() if each.global_default]
-        # Of several defaults the lowest wins, as in the admission plugin.
-        chosen = min(defaults, key=lambda each: each.value, default=PriorityClass())
+    chosen = _priority_class(spec.priority_class_name, priorities)
     policy = spec.preemption_policy or chosen.preemption_policy
     name = spec.priority_class_name or chosen.name
     return replace(spec, priority=chosen.value, preemption_policy=policy, priority_class_name=name)
+
+
+def _priority_class(name: str, priorities: Mapping[str, PriorityClass]) -> PriorityClass:
+    """The class of this name; without a name, the class that is the default for all."""
+    if not name:
+        defaults = [each for each in priorities.values() if each.global_default]
+        # Of several defaults the lowest wins, as in the admission plugin.
+        return min(defaults, key=lambda each: each.value, default=PriorityClass())
+    chosen = priorities.get(name) or _BUILT_IN.get(name)
+    if chosen is None:
+        known = ", ".join(sorted(_BUILT_IN.keys() | priorities.keys()))
+        raise InputError(
+            f"no PriorityClass with name {name} was found",
+            path="spec.priorityClassName",
+            hint=f"add it to the input, or use one of {known}",
+        )
+    return chosen
+
+
+def default_pod_group(group: PodGroup, admission: Admission) -> PodGroup:
+    """A namespace, a uid, the priority of its class and the mode in which it is evicted."""
+    if group.metadata.uid:
+        return group
+    spec = group.spec
+    if spec.priority is None:
+        chosen = _priority_class(spec.priority_class_name, admission.priority_classes)
+        name = spec.priority_class_name or chosen.name
+        spec = replace(spec, priority=chosen.value, priority_class_name=name)
+    spec = replace(spec, disruption_mode=spec.disruption_mode or SINGLE)
+    metadata = replace(group.metadata, namespace=group.namespace, uid=f"PodGroup {group.key}")
+    return replace(group, metadata=metadata, spec=spec)
 
 
 def _container(container: Container, spec: PodSpec) -> Container:

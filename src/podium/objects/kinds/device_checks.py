@@ -19,6 +19,7 @@ from podium.objects.kinds.devices import (
     DeviceRequest,
     DeviceSelector,
     DeviceSubRequest,
+    DeviceTaintRule,
     ExactDeviceRequest,
     ResourceClaim,
     ResourceClaimSpec,
@@ -30,6 +31,8 @@ from podium.objects.names import is_subdomain
 
 Faults = Iterator[Fault]
 
+#: What the taint of a device may do to claims that do not tolerate it.
+TAINT_EFFECTS: Final = ("NoSchedule", "NoExecute", "None")
 MAX_ALTERNATIVES: Final = 8
 MAX_RESULTS: Final = 32
 MAX_DEVICES: Final = 128
@@ -87,6 +90,22 @@ def check_slice(found: ResourceSlice) -> Faults:
         yield Fault("spec.devices", what, f"a slice holds at most {MAX_DEVICES}")
     for index, device in enumerate(spec.devices or ()):
         yield from _device(device, f"spec.devices[{index}]")
+
+
+def check_taint_rule(rule: DeviceTaintRule) -> Faults:
+    """The taint of a rule, and that fields of its selector are set or left out."""
+    taint, selector = rule.spec.taint, rule.spec.device_selector
+    if not taint.key:
+        yield Fault("spec.taint.key", "is missing", "every taint has a key")
+    if taint.effect not in TAINT_EFFECTS:
+        what = f"{taint.effect!r} is no effect" if taint.effect else "is missing"
+        yield Fault("spec.taint.effect", what, f"effects are {', '.join(TAINT_EFFECTS)}")
+    if selector is None:
+        return
+    for name in ("driver", "pool", "device"):
+        if getattr(selector, name) == "":
+            hint = "leave it out to select all of them"
+            yield Fault(f"spec.deviceSelector.{name}", "is empty", hint)
 
 
 def _device(device: Device, path: str) -> Faults:

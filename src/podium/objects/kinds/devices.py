@@ -1,7 +1,8 @@
-"""Objects of dynamic resource allocation: claims, their templates, device classes and slices.
+"""Objects of dynamic resource allocation: claims, templates, device classes, slices, taint rules.
 
 A driver publishes devices in ResourceSlices. A ResourceClaim asks for devices of DeviceClasses and
-holds in its status which ones it got. Upstream: resource.k8s.io/v1, Kubernetes v1.36.
+holds in its status which ones it got. A DeviceTaintRule taints devices that a driver did not.
+Upstream: resource.k8s.io/v1, Kubernetes v1.37.
 """
 
 from __future__ import annotations
@@ -342,3 +343,38 @@ class ResourceSlice(Object, frozen=True):
     """A part of the devices of a pool."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class DeviceTaintSelector(Value, frozen=True):
+    """The devices that a taint rule is about; what is not set restricts nothing."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Value, frozen=True):
+    """A taint, and the devices that get it."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Object, frozen=True):
+    """Adds a taint to all devices that match a selector."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+    def taint_of(self, found: ResourceSlice, device: Device) -> DeviceTaint | None:
+        """The taint that a device of a slice gets; None if it gets none.
+
+        Without a selector that is every device, as in kube-scheduler; the documentation of the API
+        says that it is none.
+        """
+        wanted = self.spec.device_selector
+        is_meant = wanted is None or (
+            wanted.driver in {None, found.spec.driver}
+            and wanted.pool in {None, found.spec.pool.name}
+            and wanted.device in {None, device.name}
+        )
+        return self.spec.taint if is_meant else None

@@ -19,6 +19,11 @@ class Value(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=
 Time = Annotated[str, msgspec.Meta(extra={"is_time": True})]
 
 
+#: Whole numbers as wide as the API has them; others are refused when they are read.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class OwnerReference(Value, frozen=True):
     """An owner of the object; the one with `controller` set manages it."""
 
@@ -37,6 +42,7 @@ class ObjectMeta(Value, frozen=True):
     generate_name: str | None = None
     uid: str = ""
     resource_version: str = ""
+    generation: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
@@ -65,10 +71,6 @@ class LabelSelector(Value, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: list[LabelSelectorRequirement] | None = None
 
-
-#: Whole numbers as wide as the API has them; others are refused when they are read.
-Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 #: A quantity as people write it: "100m", "1Gi", 2, 0.5.
 RawQuantity = str | int | float

@@ -246,6 +246,12 @@ class PodResourceClaim(Value, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(Value, frozen=True):
+    """The pod group that a pod belongs to, of the pod's own namespace."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Value, frozen=True):
     """The specification of a pod."""
 
@@ -267,6 +273,7 @@ class PodSpec(Value, frozen=True):
     resources: ResourceRequirements | None = None
     scheduling_gates: list[SchedulingGate] | None = None
     resource_claims: list[PodResourceClaim] | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodCondition(Value, frozen=True):
@@ -277,6 +284,7 @@ class PodCondition(Value, frozen=True):
     reason: str = ""
     last_probe_time: Time | None = None
     last_transition_time: Time | None = None
+    message: str = ""
 
 
 class ContainerStatus(Value, frozen=True):
@@ -339,6 +347,14 @@ class Pod(Object, frozen=True):
     def priority(self) -> int:
         """The resolved priority; none means 0."""
         return self.spec.priority or 0
+
+    @property
+    def group(self) -> str:
+        """The key of the pod group that it names (`namespace/name`); empty if it names none."""
+        named = self.spec.scheduling_group
+        if named is None or not named.pod_group_name:
+            return ""
+        return f"{self.metadata.namespace or 'default'}/{named.pod_group_name}"
 
     @property
     def terminating(self) -> bool:

@@ -16,6 +16,7 @@ from podium.objects.kinds import anonymizing, defaults, device_checks, quantitie
 from podium.objects.kinds.devices import (
     DeviceClass,
     DeviceConfig,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimSpec,
     ResourceClaimTemplate,
@@ -26,6 +27,7 @@ from podium.objects.kinds.meta import Object, ObjectMeta
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.node_reports import NodeReports
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.pod_group import PodGroup, check_pod_group
 from podium.objects.kinds.storage import (
     CsiDriver,
     CsiNode,
@@ -78,6 +80,18 @@ def _without_templates(workload: StatefulSet) -> StatefulSet:
     return replace(workload, spec=spec)
 
 
+def _trimmed_pod(pod: Pod) -> Pod:
+    """The pod with the words of its scheduler; those of kubelets name what only they read."""
+    conditions = pod.status.conditions
+    if not any(each.message and each.type != "PodScheduled" for each in conditions or ()):
+        return pod
+    kept = [
+        each if each.type == "PodScheduled" else replace(each, message="")
+        for each in conditions or ()
+    ]
+    return replace(pod, status=replace(pod.status, conditions=kept))
+
+
 def _without_parameters(config: list[DeviceConfig] | None) -> list[DeviceConfig] | None:
     """The configuration without what only a driver reads, which may be secret."""
     return None if config is None else [replace(each, opaque=None) for each in config]
@@ -127,6 +141,7 @@ POD: Final = Kind(
     has_long_lists=True,
     quantities=quantities.of_pod,
     apply_defaults=defaults.default_pod,
+    trim=_trimmed_pod,
     category=pseudonyms.POD,
     anonymize=anonymizing.anonymize_pod,
 )
@@ -235,6 +250,14 @@ PRIORITY_CLASS: Final = Kind(
     namespaced=False,
     looked_up=False,
 )
+POD_GROUP: Final = Kind(
+    "PodGroup",
+    PodGroup,
+    ("scheduling.k8s.io/v1beta1",),
+    faults=check_pod_group,
+    apply_defaults=defaults.default_pod_group,
+    anonymize=anonymizing.anonymize_pod_group,
+)
 CSI_NODE: Final = Kind("CSINode", CsiNode, _STORAGE, namespaced=False, category=pseudonyms.NODE)
 # Drivers are products, and resources are named after them: their names are kept.
 CSI_DRIVER: Final = Kind("CSIDriver", CsiDriver, _STORAGE, namespaced=False, category="")
@@ -297,6 +320,14 @@ RESOURCE_SLICE: Final = Kind(
     category=pseudonyms.NODE,
     anonymize=anonymizing.anonymize_resource_slice,
 )
+DEVICE_TAINT_RULE: Final = Kind(
+    "DeviceTaintRule",
+    DeviceTaintRule,
+    ("resource.k8s.io/v1", "resource.k8s.io/v1beta2"),
+    namespaced=False,
+    faults=device_checks.check_taint_rule,
+    anonymize=anonymizing.anonymize_device_taint_rule,
+)
 
 #: Name -> kind, in the order in which objects are checked and written.
 KINDS: Final[dict[str, Kind[Any]]] = {
@@ -317,6 +348,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
         STORAGE_CLASS,
         POD_DISRUPTION_BUDGET,
         PRIORITY_CLASS,
+        POD_GROUP,
         CSI_NODE,
         CSI_DRIVER,
         CSI_STORAGE_CAPACITY,
@@ -325,6 +357,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
         RESOURCE_CLAIM_TEMPLATE,
         DEVICE_CLASS,
         RESOURCE_SLICE,
+        DEVICE_TAINT_RULE,
     )
 }
 

@@ -136,6 +136,7 @@ class CsiDriverSpec(Value, frozen=True):
     """Features of a CSI driver."""
 
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CsiDriver(Object, frozen=True):

@@ -122,6 +122,9 @@ class _Reader:
             return
         if item is not None:
             self.add(kind, item, data)
+            schedules = isinstance(item, Pod) or KINDS[kind].template is not None
+            if schedules and not item.metadata.uid:  # written by hand
+                self.note_misspelt(kind, item, _untyped(data))
         elif head.items is not None and head.kind.endswith("List"):
             self.each(head.items, self.raw, _item_head(head), depth)
         elif head.kind and not kind and not head.kind.endswith("List"):
@@ -145,10 +148,14 @@ class _Reader:
         if kind:
             item = _converted(kind, value)
             self.add(kind, item, value)
-            for sentence in misspelt_fields(value):
-                self.objects.misspelt.append(f"{kind} {item.name}: {sentence}")
+            self.note_misspelt(kind, item, value)
         else:
             self.skip(head, value)
+
+    def note_misspelt(self, kind: str, item: Object, value: JsonObject) -> None:
+        """Keep a sentence about each field that does not exist."""
+        for sentence in misspelt_fields(value):
+            self.objects.misspelt.append(f"{kind} {item.name}: {sentence}")
 
     def known_kind(self, head: _Head, outer: _Head) -> str:
         """The kind, if scheduling reads it; items of a typed list need not repeat theirs.

@@ -18,7 +18,7 @@ _HAS_KEY = re.compile(r":(\s|$)")
 _COMPLETE = "is the file complete and indented with blanks?"
 
 
-class Fault(NamedTuple):
+class YamlFault(NamedTuple):
     """A line, counted from 1, what is wrong there, and what would work."""
 
     line: int
@@ -33,14 +33,14 @@ class Fault(NamedTuple):
         return f"line {self.line}{column}"
 
 
-def fault_of(error: yaml.MarkedYAMLError, text: str) -> Fault | None:
+def fault_of(error: yaml.MarkedYAMLError, text: str) -> YamlFault | None:
     """The fault that made the parser stop; None if it does not say where it stopped."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return None
     problem, context = error.problem or "", error.context or ""
     lines = text.splitlines()
-    found: Fault | None = None
+    found: YamlFault | None = None
     if problem.startswith(("mapping values", "did not find expected <document start>")):
         found = _in_line_before(lines, mark)
     elif error.context_mark is not None:
@@ -53,10 +53,10 @@ def fault_of(error: yaml.MarkedYAMLError, text: str) -> Fault | None:
             found = _in_brackets(lines, begun, mark)
         else:
             found = _after_open_quote(text, mark)
-    return found or Fault(mark.line + 1, mark.column + 1, problem or context)
+    return found or YamlFault(mark.line + 1, mark.column + 1, problem or context)
 
 
-def _in_line_before(lines: list[str], mark: yaml.Mark) -> Fault | None:
+def _in_line_before(lines: list[str], mark: yaml.Mark) -> YamlFault | None:
     """A line that was read as text, because it has no key, and goes on in the line of the mark."""
     if mark.line < len(lines) and _HAS_KEY.search(lines[mark.line][: mark.column]):
         return None  # a second colon in one line
@@ -66,33 +66,35 @@ def _in_line_before(lines: list[str], mark: yaml.Mark) -> Fault | None:
     return _without_colon(before, lines[before])
 
 
-def _without_colon(line: int, text: str) -> Fault:
+def _without_colon(line: int, text: str) -> YamlFault:
     content = text.strip().removeprefix("- ").strip()
     found = _NO_BLANK.fullmatch(content)
     if found is not None:
         key, value = found["key"], found["value"]
         what = f"there is no blank after the colon of {key}"
-        return Fault(line + 1, None, what, f"write {key}: {value}")
-    return Fault(line + 1, None, f"there is no colon in {content!r}", "write KEY: VALUE")
+        return YamlFault(line + 1, None, what, f"write {key}: {value}")
+    return YamlFault(line + 1, None, f"there is no colon in {content!r}", "write KEY: VALUE")
 
 
-def _open_quote(begun: yaml.Mark) -> Fault:
+def _open_quote(begun: yaml.Mark) -> YamlFault:
     what = "the quote that begins there is not closed"
-    return Fault(begun.line + 1, begun.column + 1, what, "close it on the same line")
+    return YamlFault(begun.line + 1, begun.column + 1, what, "close it on the same line")
 
 
-def _in_brackets(lines: list[str], begun: yaml.Mark, mark: yaml.Mark) -> Fault:
+def _in_brackets(lines: list[str], begun: yaml.Mark, mark: yaml.Mark) -> YamlFault:
     """A bracket that is never closed, or a comma that is missing between two of its values."""
     if mark.line >= len(lines) or _indent(lines[mark.line]) <= _indent(lines[begun.line]):
         bracket = lines[begun.line][begun.column : begun.column + 1]
         what = f"the {bracket} there is not closed"
-        return Fault(begun.line + 1, begun.column + 1, what, "close it, or separate with commas")
+        return YamlFault(
+            begun.line + 1, begun.column + 1, what, "close it, or separate with commas"
+        )
     before = _significant_before(lines, mark.line)
     line = begun.line if before is None else before
-    return Fault(line + 1, len(lines[line].rstrip()) + 1, "a comma is missing", "add it")
+    return YamlFault(line + 1, len(lines[line].rstrip()) + 1, "a comma is missing", "add it")
 
 
-def _after_open_quote(text: str, mark: yaml.Mark) -> Fault | None:
+def _after_open_quote(text: str, mark: yaml.Mark) -> YamlFault | None:
     """A quote that was closed by that of another value, further down."""
     last = None
     try:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from podium.objects.kinds.meta import Plain
-from podium.objects.reading.yaml_text import Document
+from podium.objects.reading.yaml_text import YamlDocument
 
 _DOCUMENT = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 #: Line breaks of YAML that are not counted here.
@@ -95,13 +95,15 @@ def _cut_list(text: str, line: int, size: int) -> Iterator[Piece]:
         begin = stop
 
 
-def together(pieces: Sequence[Piece], parsed: Sequence[list[Document]]) -> list[Document] | None:
+def together(
+    pieces: Sequence[Piece], parsed: Sequence[list[YamlDocument]]
+) -> list[YamlDocument] | None:
     """The documents of a whole text, from those of its pieces; None if a cut was wrong."""
-    found: list[Document] = []
+    found: list[YamlDocument] = []
     items: list[Plain] | None = None
     for piece, documents in zip(pieces, parsed, strict=True):
         if not piece.only_items:
-            found += [Document(each.line + piece.line, each.value) for each in documents]
+            found += [YamlDocument(each.line + piece.line, each.value) for each in documents]
             items = None
             continue
         part = documents[0].value if len(documents) == 1 else None

@@ -36,7 +36,7 @@ _TAG = "tag:yaml.org,2002:"
 _MERGE = "<<"
 
 
-class Document(NamedTuple):
+class YamlDocument(NamedTuple):
     """One document of a stream and the line on which it begins."""
 
     line: int
@@ -44,10 +44,10 @@ class Document(NamedTuple):
 
 
 #: Gives every document of a text that is not empty, as `documents` does.
-ParseYaml = Callable[[str], Iterable[Document]]
+ParseYaml = Callable[[str], Iterable[YamlDocument]]
 
 
-def documents(text: str) -> Iterator[Document]:
+def documents(text: str) -> Iterator[YamlDocument]:
     """Every document of *text* that is not empty."""
     try:
         yield from _documents(yaml.parse(text, Loader=_LOADER))
@@ -58,7 +58,7 @@ def documents(text: str) -> Iterator[Document]:
         raise InputError(f"is not readable YAML: {what}") from None
 
 
-def _documents(events: Iterator[yaml.Event]) -> Iterator[Document]:
+def _documents(events: Iterator[yaml.Event]) -> Iterator[YamlDocument]:
     builder = _Builder()
     line = 0
     for event in events:
@@ -66,7 +66,7 @@ def _documents(events: Iterator[yaml.Event]) -> Iterator[Document]:
             builder = _Builder()
         elif isinstance(event, yaml.DocumentEndEvent):
             if builder.root is not None:
-                yield Document(line, builder.root)
+                yield YamlDocument(line, builder.root)
         elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent):
             if not builder.begun:
                 line = _line(event)

@@ -58,6 +58,7 @@ __all__ = [
     "label_key_reasons",
     "label_value_reasons",
     "matches_terms",
+    "node_term_fault",
     "node_terms",
     "parse_field_selector",
     "parse_selector",
@@ -159,6 +160,15 @@ def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
         if built.labels is not None or built.fields is not None:
             terms.append(built)
     return tuple(terms)
+
+
+def node_term_fault(term: NodeSelectorTerm) -> str:
+    """Why a term is not valid, in the words of Kubernetes; empty if it is."""
+    try:
+        _node_term(term)
+    except SelectorError as error:
+        return str(error)
+    return ""
 
 
 def _node_term(term: NodeSelectorTerm) -> NodeTerm:

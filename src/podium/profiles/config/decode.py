@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.objects.durations import parse as parse_duration
-from podium.objects.go_types import STRING, GoType, Scalar, Slice, Special, Struct
+from podium.objects.go_types import STRING, GoScalar, GoType, Slice, Special, Struct
 from podium.objects.names import quoted
 from podium.profiles.config.json_values import Fields, JsonValue, Number, json_type
 from podium.profiles.similar_names import did_you_mean
@@ -63,7 +63,7 @@ class _Reader(msgspec.Struct):
             return self.special(tree, kind)
         if tree is None:
             return _ABSENT
-        if isinstance(kind, Scalar):
+        if isinstance(kind, GoScalar):
             return self.scalar(tree, kind)
         if isinstance(kind, Slice):
             return self.items(tree, kind)
@@ -121,7 +121,7 @@ class _Reader(msgspec.Struct):
         self.path = path
         return kind.make(found)
 
-    def scalar(self, tree: JsonValue, kind: Scalar) -> Any:
+    def scalar(self, tree: JsonValue, kind: GoScalar) -> Any:
         what = json_type(tree)
         if what == "number" and kind.kind in ("int", "float"):
             number = _whole(tree, kind.bits) if kind.kind == "int" else _real(tree)
@@ -175,7 +175,7 @@ class _Reader(msgspec.Struct):
 
 def _zero(kind: GoType) -> Any:
     """The value that a list holds in place of null."""
-    if isinstance(kind, Scalar):
+    if isinstance(kind, GoScalar):
         return kind.zero
     return kind.make() if isinstance(kind, Struct) else None
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import SECOND
 from podium.profiles.config.document import (
     ALL,
     MULTI_POINT,
-    POINTS,
     ClientConnection,
-    Document,
+    ConfigurationDocument,
     LeaderElection,
     PluginConfig,
     PluginEntry,
@@ -28,17 +26,17 @@ from podium.profiles.config.document import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.profiles.config.feature_gates import FeatureGates
+    from podium.profiles.config.feature_gates import ConfigurationGates
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
-def default_plugins(gates: FeatureGates) -> PluginSet:
+def default_plugins(gates: ConfigurationGates) -> PluginSet:
     """The plugins of a profile that says nothing about plugins."""
     return PluginSet(
         tuple(
             PluginEntry(plugin.name, plugin.weight)
-            for plugin in PLUGINS.values()
+            for plugin in gates.generation.plugins
             if not plugin.feature_gate or gates[plugin.feature_gate]
         )
     )
@@ -62,7 +60,9 @@ def merged(defaults: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet(tuple(found), disabled)
 
 
-def with_defaults(document: Document, gates: FeatureGates) -> Document:
+def with_defaults(
+    document: ConfigurationDocument, gates: ConfigurationGates
+) -> ConfigurationDocument:
     """The document with everything filled in that was left out."""
     profiles = document.profiles or (ProfileDocument(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
@@ -100,8 +100,10 @@ def _client_connection(found: ClientConnection) -> ClientConnection:
     )
 
 
-def _profile(profile: ProfileDocument, gates: FeatureGates) -> ProfileDocument:
-    plugins = {point: merged(PluginSet(), profile.plugin_set(point)) for point in POINTS}
+def _profile(profile: ProfileDocument, gates: ConfigurationGates) -> ProfileDocument:
+    plugins = {
+        point: merged(PluginSet(), profile.plugin_set(point)) for point in gates.generation.points
+    }
     plugins[MULTI_POINT] = merged(default_plugins(gates), profile.plugin_set(MULTI_POINT))
     given = [_with_completed_args(config, gates) for config in profile.plugin_config]
     configured = {config.name for config in given}
@@ -110,15 +112,15 @@ def _profile(profile: ProfileDocument, gates: FeatureGates) -> ProfileDocument:
     return replace(profile, plugins=plugins, plugin_config=(*given, *added))
 
 
-def _with_completed_args(config: PluginConfig, gates: FeatureGates) -> PluginConfig:
-    arguments = PLUGINS[config.name].arguments if config.args else None
+def _with_completed_args(config: PluginConfig, gates: ConfigurationGates) -> PluginConfig:
+    arguments = gates.generation.plugin[config.name].arguments if config.args else None
     if arguments is None:
         return config
     return replace(config, args=arguments.completed(config.args, gates))
 
 
-def _default_args(names: list[str], gates: FeatureGates) -> Iterator[PluginConfig]:
+def _default_args(names: list[str], gates: ConfigurationGates) -> Iterator[PluginConfig]:
     for name in names:
-        plugin = PLUGINS.get(name)
+        plugin = gates.generation.plugin.get(name)
         if plugin is not None and plugin.arguments is not None:
             yield PluginConfig(name, args=plugin.arguments.completed(None, gates))

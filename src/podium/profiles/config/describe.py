@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.engine.framework.declaration import TYPE_META
-from podium.engine.generations.v1_36 import PLUGINS
+from podium.generations.known import DEFAULT
 from podium.objects.durations import text_of
 from podium.objects.go_types import DURATION_POINTER, camel
-from podium.profiles.config.document import POINTS
-from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.feature_gates import ConfigurationGates
 from podium.profiles.extenders import describe_extender, make_extenders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from podium.engine.framework.declaration import PluginDeclaration
+    from podium.engine.framework.generation import Generation
     from podium.profiles.config.scheduler_config import ProfileConfig, SchedulerConfig
 
 Data = dict[str, Any]
@@ -27,10 +28,13 @@ _WEIGHTED = ("score", "placementScore")
 
 def describe_config(config: SchedulerConfig) -> Data:
     """Every profile, and what they share."""
+    generation = config.gates.generation
     return {
-        "profiles": [_profile(profile) for profile in config.profiles],
+        "generation": generation.name,
+        "profiles": [_profile(profile, generation) for profile in config.profiles],
         "extenders": [
-            describe_extender(each) for each in make_extenders(config.extenders, "v1.36")
+            describe_extender(each)
+            for each in make_extenders(config.extenders, generation.extenders)
         ],
         "options": {
             "parallelism": config.parallelism,
@@ -48,10 +52,11 @@ def describe_config(config: SchedulerConfig) -> Data:
     }
 
 
-def list_plugins(changes: Mapping[str, bool]) -> Data:
+def list_plugins(changes: Mapping[str, bool], generation: Generation = DEFAULT) -> Data:
     """Every plugin that a configuration can name, and the feature gates."""
-    gates = FeatureGates(changes)
+    gates = ConfigurationGates(changes, generation)
     return {
+        "generation": generation.name,
         "plugins": [
             {
                 "name": plugin.name,
@@ -65,37 +70,54 @@ def list_plugins(changes: Mapping[str, bool]) -> Data:
                 "featureGate": plugin.feature_gate or None,
                 "default": not plugin.feature_gate or gates[plugin.feature_gate],
             }
-            for plugin in PLUGINS.values()
+            for plugin in generation.plugins
         ],
         "featureGates": gates.as_dict(),
+        "gates": [
+            {
+                "name": gate.name,
+                "description": gate.description,
+                "stage": gate.stage,
+                "default": gate.default,
+                "locked": gate.locked,
+                "supported": "default only" if gate.fixed else "both values",
+            }
+            for gate in generation.gates
+        ],
     }
 
 
-def _profile(profile: ProfileConfig) -> Data:
+def _profile(profile: ProfileConfig, generation: Generation) -> Data:
     return {
         "schedulerName": profile.scheduler_name,
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
         "plugins": {
-            point: [_plugin(each.name, each.weight, point) for each in profile.points[point]]
-            for point in POINTS
+            point: [
+                _plugin(generation.plugin[each.name], each.weight, point)
+                for each in profile.points[point]
+            ]
+            for point in generation.points
             if profile.points.get(point)
         },
-        "args": {name: plain_args(name, args) for name, args in sorted(profile.args.items())},
+        "args": {
+            name: plain_args(generation.plugin[name], args)
+            for name, args in sorted(profile.args.items())
+        },
         "unreadArgs": dict(sorted(profile.unread_args.items())),
         "notes": list(profile.notes),
     }
 
 
-def _plugin(name: str, weight: int, point: str) -> Data:
-    found: Data = {"name": name, "description": PLUGINS[name].description}
+def _plugin(plugin: PluginDeclaration, weight: int, point: str) -> Data:
+    found: Data = {"name": plugin.name, "description": plugin.description}
     if point in _WEIGHTED:
         found["weight"] = weight
     return found
 
 
-def plain_args(plugin: str, args: Any) -> Data:
+def plain_args(plugin: PluginDeclaration, args: Any) -> Data:
     """Arguments of a plugin as they are written in files, without those that are not set."""
-    arguments, found = PLUGINS[plugin].arguments, _plain(args)
+    arguments, found = plugin.arguments, _plain(args)
     assert arguments is not None  # the plugin has some
     durations = [n for n, f in arguments.schema.fields.items() if f.type is DURATION_POINTER]
     return {**found, **{name: text_of(found[name]) for name in durations if name in found}}

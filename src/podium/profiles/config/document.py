@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.engine.framework.declaration import TYPE_META
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.go_types import (
     BOOL,
     BYTES,
@@ -25,28 +24,14 @@ from podium.objects.go_types import (
 from podium.profiles.config.json_values import JsonValue
 from podium.profiles.policy.document import ExtenderConfig, ManagedResource, TlsConfig
 
+if TYPE_CHECKING:
+    from podium.engine.framework.generation import Generation
+
 GROUP: Final = "kubescheduler.config.k8s.io"
 VERSION: Final = "v1"
 KIND: Final = "KubeSchedulerConfiguration"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 
-#: The extension points, in the order in which kube-scheduler sets them up.
-POINTS: Final = (
-    "preFilter",
-    "filter",
-    "postFilter",
-    "reserve",
-    "preScore",
-    "score",
-    "preBind",
-    "bind",
-    "postBind",
-    "permit",
-    "preEnqueue",
-    "queueSort",
-    "placementGenerate",
-    "placementScore",
-)
 MULTI_POINT: Final = "multiPoint"
 ALL: Final = "*"
 
@@ -124,7 +109,7 @@ class ClientConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigurationDocument:
     """A KubeSchedulerConfiguration as it is written."""
 
     parallelism: int = 16
@@ -148,18 +133,7 @@ def _by_point(**sets: Any) -> dict[str, Any]:
     return sets
 
 
-_PLUGINS = Struct(
-    "v1.Plugins", _by_point, {point: Field(point, _SET) for point in (*POINTS, MULTI_POINT)}
-)
 _PLUGIN_CONFIG = record("v1.PluginConfig", PluginConfig, name=STRING, raw=("args", RAW))
-_PROFILE = record(
-    "v1.KubeSchedulerProfile",
-    ProfileDocument,
-    scheduler_name=STRING,
-    percentage_of_nodes_to_score=INT32,
-    plugins=_PLUGINS,
-    plugin_config=Slice(_PLUGIN_CONFIG),
-)
 _TLS = record(
     "v1.ExtenderTLSConfig",
     TlsConfig,
@@ -211,19 +185,6 @@ _CLIENT_CONNECTION = record(
     qps=FLOAT32,
     burst=INT32,
 )
-_DOCUMENT = record(
-    f"v1.{KIND}",
-    Document,
-    parallelism=INT32,
-    leader_election=_LEADER_ELECTION,
-    client_connection=_CLIENT_CONNECTION,
-    percentage_of_nodes_to_score=INT32,
-    pod_initial_backoff_seconds=INT64,
-    pod_max_backoff_seconds=INT64,
-    profiles=Slice(_PROFILE),
-    extenders=Slice(_EXTENDER),
-    delay_cache_until_active=BOOL,
-)
 _DEBUGGING: Final = {
     "enableProfiling": Field("enable_profiling", BOOL, "DebuggingConfiguration"),
     "enableContentionProfiling": Field(
@@ -231,10 +192,47 @@ _DEBUGGING: Final = {
     ),
 }
 
-_CONFIGURATION = Struct(_DOCUMENT.go, Document, {**TYPE_META, **_DEBUGGING, **_DOCUMENT.fields})
 
-
-def schemas() -> dict[str, Struct]:
+def schemas(generation: Generation) -> dict[str, Struct]:
     """Kind -> how it is decoded: the configuration, and the arguments of each plugin."""
-    declared = (plugin.arguments for plugin in PLUGINS.values())
-    return {KIND: _CONFIGURATION, **{each.kind: each.schema for each in declared if each}}
+    known = _SCHEMAS.get(generation.name)
+    if known is None or known[0] is not generation:
+        declared = (plugin.arguments for plugin in generation.plugins)
+        arguments = {each.kind: each.schema for each in declared if each}
+        made = {KIND: _configuration(generation.points), **arguments}
+        known = _SCHEMAS[generation.name] = (generation, made)
+    return known[1]
+
+
+#: Name of a generation -> the generation and its schemas.
+_SCHEMAS: Final[dict[str, tuple[Generation, dict[str, Struct]]]] = {}
+
+
+def _configuration(points: tuple[str, ...]) -> Struct:
+    plugins = Struct(
+        "v1.Plugins", _by_point, {point: Field(point, _SET) for point in (*points, MULTI_POINT)}
+    )
+    profile = record(
+        "v1.KubeSchedulerProfile",
+        ProfileDocument,
+        scheduler_name=STRING,
+        percentage_of_nodes_to_score=INT32,
+        plugins=plugins,
+        plugin_config=Slice(_PLUGIN_CONFIG),
+    )
+    document = record(
+        f"v1.{KIND}",
+        ConfigurationDocument,
+        parallelism=INT32,
+        leader_election=_LEADER_ELECTION,
+        client_connection=_CLIENT_CONNECTION,
+        percentage_of_nodes_to_score=INT32,
+        pod_initial_backoff_seconds=INT64,
+        pod_max_backoff_seconds=INT64,
+        profiles=Slice(profile),
+        extenders=Slice(_EXTENDER),
+        delay_cache_until_active=BOOL,
+    )
+    return Struct(
+        document.go, ConfigurationDocument, {**TYPE_META, **_DEBUGGING, **document.fields}
+    )

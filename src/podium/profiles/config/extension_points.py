@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.objects.field_errors import together
 from podium.objects.names import quoted
-from podium.profiles.config.document import ALL, MULTI_POINT, POINTS
+from podium.profiles.config.document import ALL, MULTI_POINT
 from podium.profiles.config.scheduler_config import EnabledPlugin
 from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from podium.engine.framework.declaration import PluginDeclaration
+    from podium.engine.framework.generation import Generation
     from podium.profiles.config.document import PluginEntry, PluginSet, ProfileDocument
-    from podium.profiles.config.feature_gates import FeatureGates
+    from podium.profiles.config.feature_gates import ConfigurationGates
 
 Points = dict[str, tuple[EnabledPlugin, ...]]
 
@@ -30,17 +31,24 @@ _MAX_TOTAL: Final = (1 << 63) - 1
 _WEIGHTED: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
 
 
-def expand(profile: ProfileDocument, gates: FeatureGates) -> Points:
+def expand(profile: ProfileDocument, gates: ConfigurationGates) -> Points:
     """Extension point -> the plugins that run there, in order, with weights."""
+    generation = gates.generation
     try:
         _check_args(profile, gates)
-        found = {point: _own(profile.plugin_set(point), point) for point in POINTS}
+        found = {
+            point: _own(profile.plugin_set(point), point, generation) for point in generation.points
+        }
         shared = profile.plugin_set(MULTI_POINT).enabled
         if shared:
-            for point in POINTS:
-                found[point] = _expanded(profile.plugin_set(point), shared, point)
+            for point in generation.points:
+                found[point] = _expanded(profile.plugin_set(point), shared, point, generation)
         _check_counts(found, profile.scheduler_name or "")
-        weights = {point: _weights(profile, point, what) for point, what in _WEIGHTED.items()}
+        weights = {
+            point: _weights(profile, point, what, generation)
+            for point, what in _WEIGHTED.items()
+            if point in found
+        }
     except ConfigError as error:
         name = profile.scheduler_name or ""
         prefix = f"initializing profiles: creating profile for scheduler name {name}: "
@@ -52,11 +60,12 @@ def _enabled(names: Iterable[str], weights: Mapping[str, int]) -> tuple[EnabledP
     return tuple(EnabledPlugin(name, weights.get(name, 0)) for name in names)
 
 
-def _check_args(profile: ProfileDocument, gates: FeatureGates) -> None:
+def _check_args(profile: ProfileDocument, gates: ConfigurationGates) -> None:
     """Check arguments that were not checked with the document, but when the plugin is made."""
     enabled = {entry.name for each in profile.plugins.values() for entry in each.enabled}
     for config in profile.plugin_config:
-        arguments = PLUGINS[config.name].arguments if config.name in PLUGINS else None
+        plugin = gates.generation.plugin.get(config.name)
+        arguments = plugin.arguments if plugin is not None else None
         if arguments is not None and arguments.checked_as and config.name in enabled:
             errors = list(arguments.check(config.args, "", gates))
             if errors:
@@ -68,8 +77,9 @@ def _interface(point: str) -> str:
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 
-def _unknown(name: str, point: str) -> ConfigError:
-    hint = did_you_mean(name, PLUGINS) or f"known: {', '.join(PLUGINS)}"
+def _unknown(name: str, point: str, generation: Generation) -> ConfigError:
+    known = generation.plugin
+    hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
     return ConfigError(f"{_interface(point)} {quoted(name)} does not exist", hint=hint)
 
 
@@ -77,16 +87,17 @@ def _repeated(name: str, point: str) -> ConfigError:
     return ConfigError(f"plugin {quoted(name)} already registered as {quoted(_interface(point))}")
 
 
-def _own(plugins: PluginSet, point: str) -> list[str]:
+def _own(plugins: PluginSet, point: str, generation: Generation) -> list[str]:
     """The plugins that the profile enables at the point itself."""
     names: list[str] = []
     for entry in plugins.enabled:
-        if entry.name not in PLUGINS:
-            raise _unknown(entry.name, point)
-        if point not in PLUGINS[entry.name].points:
+        plugin = generation.plugin.get(entry.name)
+        if plugin is None:
+            raise _unknown(entry.name, point, generation)
+        if point not in plugin.points:
             raise ConfigError(
                 f"plugin {quoted(entry.name)} does not extend {_interface(point)} plugin",
-                hint=_places(entry.name),
+                hint=_places(plugin, generation),
             )
         if entry.name in names:
             raise _repeated(entry.name, point)
@@ -94,11 +105,13 @@ def _own(plugins: PluginSet, point: str) -> list[str]:
     return names
 
 
-def _places(name: str) -> str:
-    return f"it takes part in: {', '.join(p for p in POINTS if p in PLUGINS[name].points)}"
+def _places(plugin: PluginDeclaration, generation: Generation) -> str:
+    return f"it takes part in: {', '.join(p for p in generation.points if p in plugin.points)}"
 
 
-def _expanded(plugins: PluginSet, shared: tuple[PluginEntry, ...], point: str) -> list[str]:
+def _expanded(
+    plugins: PluginSet, shared: tuple[PluginEntry, ...], point: str, generation: Generation
+) -> list[str]:
     """Plugins of both lists first, then those of `multiPoint`, then the rest of the point's."""
     own = [entry.name for entry in plugins.enabled]
     if plugins.disables(ALL):
@@ -106,9 +119,10 @@ def _expanded(plugins: PluginSet, shared: tuple[PluginEntry, ...], point: str) -
     added: list[str] = []
     overrides = set()
     for entry in shared:
-        if entry.name not in PLUGINS:
-            raise _unknown(entry.name, point)
-        if point not in PLUGINS[entry.name].points or plugins.disables(entry.name):
+        plugin = generation.plugin.get(entry.name)
+        if plugin is None:
+            raise _unknown(entry.name, point, generation)
+        if point not in plugin.points or plugins.disables(entry.name):
             continue
         if entry.name in own:
             overrides.add(entry.name)
@@ -128,17 +142,19 @@ def _check_counts(found: Mapping[str, list[str]], scheduler: str) -> None:
         )
     if not found["bind"]:
         raise ConfigError(f"at least one bind plugin is needed {of_profile}")
-    if len(found["placementGenerate"]) > 1:
+    if len(found.get("placementGenerate", ())) > 1:
         raise ConfigError(f"at most one placement generate plugin is allowed {of_profile}")
 
 
-def _weights(profile: ProfileDocument, point: str, what: str) -> dict[str, int]:
+def _weights(
+    profile: ProfileDocument, point: str, what: str, generation: Generation
+) -> dict[str, int]:
     """The weights of all plugins listed for a point: the first entry counts, 0 means 1."""
     found: dict[str, int] = {}
     total = 0
     entries = (*profile.plugin_set(point).enabled, *profile.plugin_set(MULTI_POINT).enabled)
     for entry in entries:
-        plugin = PLUGINS.get(entry.name)
+        plugin = generation.plugin.get(entry.name)
         if plugin is None or point not in plugin.points or entry.name in found:
             continue
         weight = found[entry.name] = entry.weight or 1

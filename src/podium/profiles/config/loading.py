@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.engine.rules.resources.v1_36_arguments import NodeResourcesFitArgs
+from podium.engine.framework.generation import Generation
+from podium.engine.rules.resources.fit import NodeResourcesFitArgs
 from podium.errors import ConfigError
+from podium.generations.known import DEFAULT
 from podium.objects.names import quoted
 from podium.profiles.config.defaults import with_defaults
-from podium.profiles.config.document import Document, PluginConfig, ProfileDocument
+from podium.profiles.config.document import ConfigurationDocument, PluginConfig, ProfileDocument
 from podium.profiles.config.extension_points import expand
-from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.feature_gates import ConfigurationGates
 from podium.profiles.config.json_values import plain
 from podium.profiles.config.profile_notes import profile_notes
 from podium.profiles.config.reading import read_config, read_mapping
@@ -26,29 +28,37 @@ from podium.profiles.extenders import ignored_resources, make_extenders
 from podium.profiles.policy.document import ExtenderConfig
 
 
-def load_config(text: str, feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
+def load_config(
+    text: str,
+    feature_gates: Mapping[str, bool] | None = None,
+    generation: Generation = DEFAULT,
+) -> SchedulerConfig:
     """The configuration in YAML or JSON text."""
-    gates = FeatureGates(feature_gates)
-    return _checked(read_config(text), gates)
+    gates = ConfigurationGates(feature_gates, generation)
+    return _checked(read_config(text, generation), gates)
 
 
 def config_from(
-    document: Mapping[str, Any], feature_gates: Mapping[str, bool] | None = None
+    document: Mapping[str, Any],
+    feature_gates: Mapping[str, bool] | None = None,
+    generation: Generation = DEFAULT,
 ) -> SchedulerConfig:
     """The configuration in a value that was decoded from JSON or YAML."""
-    gates = FeatureGates(feature_gates)
-    return _checked(read_mapping(document), gates)
+    gates = ConfigurationGates(feature_gates, generation)
+    return _checked(read_mapping(document, generation), gates)
 
 
-def default_config(feature_gates: Mapping[str, bool] | None = None) -> SchedulerConfig:
+def default_config(
+    feature_gates: Mapping[str, bool] | None = None, generation: Generation = DEFAULT
+) -> SchedulerConfig:
     """The configuration that kube-scheduler uses without a file."""
-    return _checked(Document(), FeatureGates(feature_gates))
+    return _checked(ConfigurationDocument(), ConfigurationGates(feature_gates, generation))
 
 
-def _checked(written: Document, gates: FeatureGates) -> SchedulerConfig:
+def _checked(written: ConfigurationDocument, gates: ConfigurationGates) -> SchedulerConfig:
     document = with_defaults(written, gates)
     check_config(document, gates)
-    extenders = _extenders(document.extenders)
+    extenders = _extenders(document.extenders, gates.generation)
     profiles = _with_ignored(document.profiles, ignored_resources(extenders))
     configs = tuple(
         _profile(profile, own, document, gates)
@@ -71,10 +81,12 @@ def _checked(written: Document, gates: FeatureGates) -> SchedulerConfig:
     )
 
 
-def _extenders(extenders: tuple[ExtenderConfig, ...]) -> tuple[ExtenderConfig, ...]:
+def _extenders(
+    extenders: tuple[ExtenderConfig, ...], generation: Generation
+) -> tuple[ExtenderConfig, ...]:
     """The extenders in the order in which they are called: ignorable ones come last."""
     try:
-        make_extenders(extenders, "v1.36")
+        make_extenders(extenders, generation.extenders)
     except ConfigError as error:
         raise ConfigError(f"couldn't build extenders: {error.text}", hint=error.hint) from None
     return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
@@ -108,7 +120,10 @@ def _ignoring(
 
 
 def _profile(
-    profile: ProfileDocument, written: ProfileDocument, document: Document, gates: FeatureGates
+    profile: ProfileDocument,
+    written: ProfileDocument,
+    document: ConfigurationDocument,
+    gates: ConfigurationGates,
 ) -> ProfileConfig:
     points = expand(profile, gates)
     percentage = profile.percentage_of_nodes_to_score
@@ -120,7 +135,7 @@ def _profile(
         points=points,
         args={c.name: c.args for c in profile.plugin_config if c.args is not None},
         unread_args={c.name: plain(c.raw) for c in profile.plugin_config if c.args is None},
-        notes=tuple(profile_notes(written, points)),
+        notes=tuple(profile_notes(written, points, gates.generation)),
     )
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.config import json_parser, yaml_parser
@@ -19,12 +18,15 @@ from podium.profiles.config.document import (
     GROUP,
     KIND,
     VERSION,
-    Document,
+    ConfigurationDocument,
     PluginConfig,
     ProfileDocument,
     schemas,
 )
 from podium.profiles.config.json_values import Fields, JsonValue, compact, from_python, json_type
+
+if TYPE_CHECKING:
+    from podium.engine.framework.generation import Generation
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _HEAD: Final = (
@@ -58,22 +60,22 @@ class _StrictError(ValueError):
         super().__init__(f"strict decoding error: {', '.join(texts)}")
 
 
-def read_config(text: str) -> Document:
+def read_config(text: str, generation: Generation) -> ConfigurationDocument:
     """The document that *text* holds."""
     try:
         tree, repeated = _parsed(text)
-        return _document(tree, text, repeated)
+        return _document(tree, text, repeated, generation)
     except _StrictError as error:
         raise ConfigError(str(error), hint=error.hint) from None
     except (DecodingError, yaml_parser.YamlError) as error:
         raise ConfigError(str(error)) from None
 
 
-def read_mapping(value: Mapping[str, Any]) -> Document:
+def read_mapping(value: Mapping[str, Any], generation: Generation) -> ConfigurationDocument:
     """The document in a value that was decoded from JSON or YAML."""
     tree = from_python(dict(value))
     try:
-        return _document(tree, compact(tree), [])
+        return _document(tree, compact(tree), [], generation)
     except _StrictError as error:
         raise ConfigError(str(error), hint=error.hint) from None
     except DecodingError as error:
@@ -92,22 +94,24 @@ def _parsed(text: str) -> tuple[JsonValue, list[str]]:
     return tree, [f"yaml: unmarshal errors:\n  {lines}"] if repeated else []
 
 
-def _document(tree: JsonValue, text: str, strict: list[str]) -> Document:
+def _document(
+    tree: JsonValue, text: str, strict: list[str], generation: Generation
+) -> ConfigurationDocument:
     found = _kind(tree)
     if not found.kind:
         raise ConfigError(f"Object 'Kind' is missing in '{text}'", hint=_BEGINS)
     if not found.version:
         raise ConfigError(f"Object 'apiVersion' is missing in '{text}'", hint=_BEGINS)
-    decoded = _decoded(tree, found)
+    decoded = _decoded(tree, found, generation)
     strict = [*strict, *decoded.strict]
     if found.kind != KIND:
         if strict:
             raise _StrictError(strict, decoded.hint)
         raise ConfigError(f"couldn't decode as {KIND}, got {found}: ", hint=_BEGINS)
-    document: Document = decoded.value
+    document: ConfigurationDocument = decoded.value
     hints = [decoded.hint]
     profiles = [
-        _with_arguments(profile, index, strict, hints)
+        _with_arguments(profile, index, strict, hints, generation)
         for index, profile in enumerate(document.profiles)
     ]
     if strict:
@@ -148,24 +152,29 @@ def _group_version(text: str) -> tuple[str, str]:
     return group, version
 
 
-def _decoded(tree: JsonValue, found: _Kind) -> Decoded:
-    if (found.group, found.version) != (GROUP, VERSION) or found.kind not in schemas():
+def _decoded(tree: JsonValue, found: _Kind, generation: Generation) -> Decoded:
+    known = schemas(generation)
+    if (found.group, found.version) != (GROUP, VERSION) or found.kind not in known:
         raise ConfigError(
             f"no kind {quoted(found.kind)} is registered for version "
             f"{quoted(found.group_version)} in scheme {quoted(_SCHEME)}",
             hint=_BEGINS,
         )
-    return decode(tree, schemas()[found.kind])
+    return decode(tree, known[found.kind])
 
 
 def _with_arguments(
-    profile: ProfileDocument, index: int, errors: list[str], hints: list[str]
+    profile: ProfileDocument,
+    index: int,
+    errors: list[str],
+    hints: list[str],
+    generation: Generation,
 ) -> ProfileDocument:
     configs = []
     for place, config in enumerate(profile.plugin_config):
         prefix = f"decoding .profiles[{index}].pluginConfig[{place}]: "
         try:
-            config, strict = _arguments(config)  # noqa: PLW2901  the same one, with its arguments
+            config, strict = _arguments(config, generation)  # noqa: PLW2901  the same one, with its arguments
         except (DecodingError, ConfigError) as error:
             text = error.text if isinstance(error, ConfigError) else str(error)
             hint = error.hint if isinstance(error, ConfigError) else ""
@@ -177,16 +186,18 @@ def _with_arguments(
     return replace(profile, plugin_config=tuple(configs))
 
 
-def _arguments(config: PluginConfig) -> tuple[PluginConfig, _StrictError | None]:
+def _arguments(
+    config: PluginConfig, generation: Generation
+) -> tuple[PluginConfig, _StrictError | None]:
     """Decode the arguments; those of plugins that declare none stay as they are."""
-    plugin = PLUGINS.get(config.name)
+    plugin = generation.plugin.get(config.name)
     if plugin is None or plugin.arguments is None:
         return config, None
     wanted = plugin.arguments.kind
     prefix = f"decoding args for plugin {config.name}: "
     try:
         found = _kind(config.raw, _Kind(GROUP, VERSION, wanted))
-        decoded = _decoded(config.raw, found)
+        decoded = _decoded(config.raw, found, generation)
     except ConfigError as error:
         raise ConfigError(f"{prefix}{error.text}", hint=error.hint) from None
     except DecodingError as error:

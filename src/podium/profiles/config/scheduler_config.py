@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.profiles.config.document import ClientConnection, LeaderElection
-from podium.profiles.config.feature_gates import FeatureGates
+from podium.profiles.config.feature_gates import ConfigurationGates
 from podium.profiles.policy.document import ExtenderConfig
 
 
@@ -57,4 +57,4 @@ class SchedulerConfig:
     enable_profiling: bool = True
     enable_contention_profiling: bool = True
     delay_cache_until_active: bool = False
-    gates: FeatureGates = field(default_factory=FeatureGates)
+    gates: ConfigurationGates = field(default_factory=ConfigurationGates)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.engine.generations.v1_36 import PLUGINS
 from podium.objects.durations import text_of
 from podium.objects.field_errors import (
     duplicate,
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.declaration import Arguments
     from podium.profiles.config.document import (
-        Document,
+        ConfigurationDocument,
         LeaderElection,
         PluginConfig,
         ProfileDocument,
     )
-    from podium.profiles.config.feature_gates import FeatureGates
+    from podium.profiles.config.feature_gates import ConfigurationGates
     from podium.profiles.policy.document import ExtenderConfig
 
 _REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
@@ -43,6 +42,7 @@ _CHECKED: Final = (
     "preFilter",
     "filter",
     "postFilter",
+    "podGroupPostFilter",
     "preScore",
     "score",
     "reserve",
@@ -53,12 +53,12 @@ _CHECKED: Final = (
 )
 
 
-def check_config(document: Document, gates: FeatureGates) -> None:
+def check_config(document: ConfigurationDocument, gates: ConfigurationGates) -> None:
     """Refuse everything that is wrong, in one sentence; defaults must be filled in."""
     refuse(_errors(document, gates))
 
 
-def _errors(document: Document, gates: FeatureGates) -> Iterator[str]:
+def _errors(document: ConfigurationDocument, gates: ConfigurationGates) -> Iterator[str]:
     burst = document.client_connection.burst
     if burst < 0:
         yield invalid("clientConnection.burst", str(burst), "must be non-negative")
@@ -121,7 +121,7 @@ def _backoff(first: int, most: int) -> Iterator[str]:
         yield invalid("podMaxBackoffSeconds", str(most), detail)
 
 
-def _profile(profile: ProfileDocument, path: str, gates: FeatureGates) -> Iterator[str]:
+def _profile(profile: ProfileDocument, path: str, gates: ConfigurationGates) -> Iterator[str]:
     if not profile.scheduler_name:
         yield required(f"{path}.schedulerName")
     yield from _percentage(path, profile.percentage_of_nodes_to_score)
@@ -139,20 +139,20 @@ def _profile(profile: ProfileDocument, path: str, gates: FeatureGates) -> Iterat
         yield from _plugin_config(config, where, gates)
 
 
-def _plugin_config(config: PluginConfig, path: str, gates: FeatureGates) -> Iterator[str]:
+def _plugin_config(config: PluginConfig, path: str, gates: ConfigurationGates) -> Iterator[str]:
     if config.name in _REMOVED:
         yield invalid(path, quoted(config.name), _WAS_REMOVED)
         return
-    arguments = _arguments_checked_as(config.name)
+    arguments = _arguments_checked_as(config.name, gates)
     if arguments is not None and config.args is None:
         yield invalid(f"{path}.args", compact(config.raw), "has to match plugin args")
     elif arguments is not None:
         yield from arguments.check(config.args, f"{path}.args", gates)
 
 
-def _arguments_checked_as(name: str) -> Arguments[Any] | None:
+def _arguments_checked_as(name: str, gates: ConfigurationGates) -> Arguments[Any] | None:
     """The arguments that are checked with the document under the name of this plugin."""
-    for plugin in PLUGINS.values():
+    for plugin in gates.generation.plugins:
         if plugin.arguments is not None and (plugin.arguments.checked_as or plugin.name) == name:
             return plugin.arguments
     return None

@@ -50,7 +50,7 @@ class YamlError(ValueError):
     """The text is not YAML, or has no JSON form."""
 
 
-class Repeated(NamedTuple):
+class RepeatedKey(NamedTuple):
     """A key that is set twice, and the line of the second value."""
 
     line: int
@@ -60,7 +60,7 @@ class Repeated(NamedTuple):
         return f"line {self.line}: key {self.key} already set in map"
 
 
-def parse(text: str) -> tuple[JsonValue, list[Repeated]]:
+def parse(text: str) -> tuple[JsonValue, list[RepeatedKey]]:
     """The first document, and the keys that it sets more than once."""
     try:
         root, builder = _first_document(text)
@@ -121,7 +121,7 @@ class _Builder:
         self.root: Any = None
         self.open: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
-        self.repeated: list[Repeated] = []
+        self.repeated: list[RepeatedKey] = []
         self.weight = 0  # values so far, aliases counted with all that they stand for
         self.aliased = 0
 
@@ -186,7 +186,7 @@ class _Builder:
 
     def set(self, found: dict[Any, Any], key: Any, part: _Part) -> None:
         if key in found:
-            self.repeated.append(Repeated(part.line, _shown(key)))
+            self.repeated.append(RepeatedKey(part.line, _shown(key)))
         found[key] = part.value
 
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.framework.profile import Profile
-from podium.engine.preemption.v1_13 import PodPriorityPreemption
-from podium.engine.rules.v1_13 import DEFAULT_PROVIDER
+from podium.engine.preemption.pod_priority import PodPriorityPreemption
+from podium.engine.rules.gates import SchedulingGates
+from podium.engine.rules.priorities import DEFAULT_PROVIDER
 from podium.engine.state.accounting import ContainerSums
-from podium.engine.user_rules.adapter import PREDICATE, PRIORITY
 from podium.errors import ConfigError
+from podium.generations.known import DEFAULT, GENERATIONS
+from podium.generations.v1_13 import V1_13
 from podium.objects.names import quoted
 from podium.profiles.extenders import ignored_resources, make_extenders
 from podium.profiles.policy.basic_checks import claims_exist
@@ -32,20 +34,22 @@ from podium.profiles.policy.configured_priorities import (
     provider_priorities,
 )
 from podium.profiles.policy.document import ExtenderConfig, Policy
-from podium.profiles.policy.feature_gates import FeatureGates
+from podium.profiles.policy.feature_gates import PolicyGates
 from podium.profiles.policy.priority_registry import PROVIDERS
 from podium.profiles.policy.reading import parse_policy, read_policy
 from podium.profiles.policy.validation import MAX_INT, check_policy
 from podium.profiles.similar_names import did_you_mean
-from podium.profiles.user_rules.loading import NO_RULES, Rules, take_arguments
+from podium.profiles.user_rules.adapter import PREDICATE, PRIORITY
+from podium.profiles.user_rules.loading import NO_RULES, LoadedRules, take_arguments
+from podium.releases import DEFAULT_RELEASE, KUBE_SCHEDULER
 
 if TYPE_CHECKING:
+    from podium.engine.framework.generation import Generation
     from podium.profiles.policy.predicate_registry import Maker as PredicateMaker
     from podium.profiles.policy.priority_registry import Maker as PriorityMaker
 
 __all__ = ["Options", "from_policy", "from_provider", "parse_policy"]
 
-GENERATION = "v1.13"
 #: The percentage that kube-scheduler uses when 0 is configured.
 _DEFAULT_PERCENTAGE = 50
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
@@ -55,21 +59,35 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 class Options:
     """Options besides the provider or Policy: flags, feature gates and the environment."""
 
-    #: None is all nodes; 0 is what kube-scheduler takes for it, 50.
+    #: 0 is what kube-scheduler takes for it, 50 in v1.13; None is what the configuration says.
     percentage_of_nodes_to_score: int | None = None
+    #: The percentage where neither this nor the configuration says one.
+    usual_percentage: int = 100
     hard_pod_affinity_symmetric_weight: int = 1
     disable_preemption: bool = False
     #: Changes to the defaults.
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     #: The text of KUBE_MAX_PD_VOLS, if it is set.
     max_pd_volumes: str | None = None
-    #: `round-robin`, `first` or `random:SEED`; None is the generation's own, round robin.
+    #: `round-robin`, `first`, `random:SEED` or `kube-scheduler`; None is round robin in v1.13, and
+    #: the first from then on.
     ties: str | None = None
     scheduler_name: str = "default-scheduler"
     #: Users' rules.
-    rules: Rules = NO_RULES
+    rules: LoadedRules = NO_RULES
+    #: The generation that reads a KubeSchedulerConfiguration.
+    generation: str = DEFAULT_RELEASE.name
     #: Whether predicate names from documentation that kube-scheduler refuses are read.
     accepts_other_names: bool = True
+
+    @property
+    def of_configurations(self) -> Generation:
+        """The generation that reads a KubeSchedulerConfiguration, as a value."""
+        found = GENERATIONS.get(self.generation)
+        if found is None:
+            known = ", ".join(GENERATIONS)
+            raise ConfigError(f"there is no profile {self.generation!r}", hint=f"served: {known}")
+        return DEFAULT if found.uses_policies else found
 
 
 @dataclass(slots=True)
@@ -77,7 +95,7 @@ class _Plan:
     """Everything that the configuration decides before rules are made."""
 
     name: str
-    gates: FeatureGates
+    gates: PolicyGates
     predicates: ConfiguredPredicates
     priorities: ConfiguredPriorities
     hard_pod_affinity_weight: int
@@ -88,12 +106,12 @@ class _Plan:
 
 def from_provider(name: str, options: Options) -> Profile:
     """The profile of an algorithm provider."""
-    gates = FeatureGates(options.feature_gates)
+    gates = PolicyGates(options.feature_gates)
     if name not in PROVIDERS:
         hint = did_you_mean(name, PROVIDERS) or f"known: {', '.join(PROVIDERS)}"
         raise ConfigError(f"plugin {quoted(name)} has not been registered", hint=hint)
     plan = _Plan(
-        f"{GENERATION} {name}",
+        f"{V1_13.name} {name}",
         gates,
         provider_predicates(gates, _own_predicates(options.rules)),
         provider_priorities(name, gates, _own_priorities(options.rules)),
@@ -104,13 +122,13 @@ def from_provider(name: str, options: Options) -> Profile:
 
 def from_policy(policy: Mapping[str, Any], options: Options, where: str = "policy") -> Profile:
     """The profile of a Policy document; *where* is the file it came from."""
-    gates = FeatureGates(options.feature_gates)
+    gates = PolicyGates(options.feature_gates)
     policy, arguments = take_arguments(policy, options.rules)
     document, notes = read_policy(policy, where)
     check_policy(document)
     own_weight = _int32(document.hard_pod_affinity_symmetric_weight)
     plan = _Plan(
-        f"{GENERATION} policy" if where == "policy" else f"{GENERATION} policy {where}",
+        f"{V1_13.name} policy" if where == "policy" else f"{V1_13.name} policy {where}",
         gates,
         _predicates(
             document,
@@ -134,7 +152,7 @@ def from_policy(policy: Mapping[str, Any], options: Options, where: str = "polic
 
 def _predicates(
     document: Policy,
-    gates: FeatureGates,
+    gates: PolicyGates,
     own: Mapping[str, PredicateMaker],
     *,
     accepts_other_names: bool,
@@ -147,7 +165,7 @@ def _predicates(
 
 
 def _priorities(
-    document: Policy, gates: FeatureGates, own: Mapping[str, tuple[PriorityMaker, int]]
+    document: Policy, gates: PolicyGates, own: Mapping[str, tuple[PriorityMaker, int]]
 ) -> ConfiguredPriorities:
     if document.priorities is None:
         return provider_priorities(DEFAULT_PROVIDER, gates, own)
@@ -155,7 +173,7 @@ def _priorities(
 
 
 def _own_predicates(
-    rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+    rules: LoadedRules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> dict[str, PredicateMaker]:
     given = arguments or {}
 
@@ -166,7 +184,7 @@ def _own_predicates(
 
 
 def _own_priorities(
-    rules: Rules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+    rules: LoadedRules, arguments: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> dict[str, tuple[PriorityMaker, int]]:
     given = arguments or {}
 
@@ -183,7 +201,7 @@ def _int32(number: int) -> int:
 
 def _profile(plan: _Plan, options: Options) -> Profile:
     """Make the rules; errors are raised in the order in which kube-scheduler finds them."""
-    extenders = make_extenders(plan.extenders, "v1.13")
+    extenders = make_extenders(plan.extenders, V1_13.extenders)
     _check_hard_weight(plan.hard_pod_affinity_weight)
     args = FactoryArgs(
         plan.gates,
@@ -193,6 +211,7 @@ def _profile(plan: _Plan, options: Options) -> Profile:
     )
     preempts = plan.gates["PodPriority"] and not options.disable_preemption
     return Profile(
+        generation=V1_13,
         name=plan.name,
         predicates=plan.predicates.make(args),
         priorities=plan.priorities.make(args),
@@ -200,10 +219,13 @@ def _profile(plan: _Plan, options: Options) -> Profile:
         checks=(claims_exist,),
         configured_predicates=plan.predicates.configured(),
         extenders=extenders,
+        # v1.13 knows no gates, but the API servers that do refuse to bind such a pod. Trying it
+        # again and again would take the room of the pods behind it.
+        gates=(SchedulingGates(),),
         always_check_all=plan.always_check_all,
         post_filters=(PodPriorityPreemption(),) if preempts else (),
         by_priority=plan.gates["PodPriority"],
-        percentage_of_nodes_to_score=_percentage(options.percentage_of_nodes_to_score),
+        percentage_of_nodes_to_score=_percentage(options),
         ties=_ties(options.ties),
         scheduler_name=options.scheduler_name,
         notes=_notes(plan, options),
@@ -217,9 +239,10 @@ def _check_hard_weight(weight: int) -> None:
         )
 
 
-def _percentage(percentage: int | None) -> int:
+def _percentage(options: Options) -> int:
+    percentage = options.percentage_of_nodes_to_score
     if percentage is None:
-        return 100
+        percentage = options.usual_percentage
     if not 0 <= percentage <= 100:
         raise ConfigError(
             f"invalid percentageOfNodesToScore: {percentage}, must be in the range 0-100"
@@ -228,16 +251,25 @@ def _percentage(percentage: int | None) -> int:
 
 
 def _ties(rule: str | None) -> str:
+    if rule in (None, KUBE_SCHEDULER):
+        return "round-robin"
     try:
-        ties(rule or "round-robin")
+        ties(rule)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    return rule or "round-robin"
+    return rule
 
 
 def _notes(plan: _Plan, options: Options) -> tuple[str, ...]:
     """Notes on what is accepted and has no or an unexpected effect, in document order."""
     notes = [*plan.notes, *plan.predicates.notes, *plan.priorities.notes]
+    if not plan.priorities.chosen:
+        scoring = [each.url_prefix for each in plan.extenders if each.prioritize_verb]
+        notes.append(
+            f"no priorities: only the extenders score nodes: {', '.join(scoring)}"
+            if scoring
+            else "no priorities: every node that fits is as good as any other"
+        )
     notes += [f"{name} passes every node under these gates" for name in plan.predicates.idle()]
     if plan.gates["EnableEquivalenceClassCache"]:
         notes.append("EnableEquivalenceClassCache has no effect, as in kube-scheduler")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS
+from podium.generations.predicates import PREDICATE_ARGUMENTS
 from podium.profiles.policy.arguments import rule_factory
 from podium.profiles.policy.predicate_registry import (
     ALIASES,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.declaration import FactoryArgs
     from podium.engine.framework.rule import FilterRule
     from podium.profiles.policy.document import PredicatePolicy
-    from podium.profiles.policy.feature_gates import FeatureGates
+    from podium.profiles.policy.feature_gates import PolicyGates
     from podium.profiles.policy.predicate_registry import Maker
 
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class ConfiguredPredicates:
     """The predicates of one configuration, by name."""
 
-    gates: FeatureGates
+    gates: PolicyGates
     names: set[str] = field(default_factory=set)
     #: Factories of predicates that arguments make.
     custom: dict[str, Maker] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class ConfiguredPredicates:
 
 
 def provider_predicates(
-    gates: FeatureGates, own: Mapping[str, Maker] | None = None
+    gates: PolicyGates, own: Mapping[str, Maker] | None = None
 ) -> ConfiguredPredicates:
     """Those of the providers and all users' rules; a Policy that lists none has these, too."""
     return ConfiguredPredicates(gates, {*provided(gates), *(own or {})}, own=own or {})
@@ -92,7 +92,7 @@ def provider_predicates(
 
 def policy_predicates(
     entries: list[PredicatePolicy],
-    gates: FeatureGates,
+    gates: PolicyGates,
     own: Mapping[str, Maker] | None = None,
     *,
     accepts_other_names: bool = True,
@@ -110,7 +110,7 @@ def policy_predicates(
     return found
 
 
-def with_registered_names(policy: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
+def with_registered_names(policy: Mapping[str, Any], gates: PolicyGates) -> Mapping[str, Any]:
     """The Policy with every predicate under a name that kube-scheduler knows as well."""
     entries, known = policy.get("predicates"), registered(gates)
     if not isinstance(entries, list):

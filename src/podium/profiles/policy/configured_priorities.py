@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.profile import Weighted
-from podium.engine.generations.v1_13 import PRIORITIES, PRIORITY_ARGUMENTS
 from podium.errors import ConfigError
+from podium.generations.predicates import PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.policy.arguments import rule_factory
 from podium.profiles.policy.priority_registry import provided, registered
 from podium.profiles.policy.rule_names import unknown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.declaration import FactoryArgs
     from podium.profiles.policy.document import PriorityPolicy
-    from podium.profiles.policy.feature_gates import FeatureGates
+    from podium.profiles.policy.feature_gates import PolicyGates
     from podium.profiles.policy.priority_registry import Maker
 
 
@@ -46,7 +46,7 @@ class ConfiguredPriorities:
 
 
 def provider_priorities(
-    provider: str, gates: FeatureGates, own: Mapping[str, tuple[Maker, int]] | None = None
+    provider: str, gates: PolicyGates, own: Mapping[str, tuple[Maker, int]] | None = None
 ) -> ConfiguredPriorities:
     """Those of a provider and all users' rules; a Policy that lists none has these, too."""
     entries = provided(provider, gates)
@@ -56,7 +56,7 @@ def provider_priorities(
 
 def policy_priorities(
     entries: list[PriorityPolicy],
-    gates: FeatureGates,
+    gates: PolicyGates,
     own: Mapping[str, tuple[Maker, int]] | None = None,
 ) -> ConfiguredPriorities:
     """Those that a Policy lists."""
@@ -69,12 +69,10 @@ def policy_priorities(
         found.chosen[entry.name] = (known[entry.name], entry.weight)
     for name in sorted(set(own or {}) - set(found.chosen)):
         found.notes.append(f"priority {name} was loaded, but the Policy does not list it")
-    if not entries:
-        found.notes.append("no priorities: every node that fits is as good as any other")
     return found
 
 
-def _add_notes(entry: PriorityPolicy, found: ConfiguredPriorities, gates: FeatureGates) -> None:
+def _add_notes(entry: PriorityPolicy, found: ConfiguredPriorities, gates: PolicyGates) -> None:
     name = entry.name
     if entry.argument is not None and name in registered(gates):
         built_in = "RequestedToCapacityRatioPriority"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.declaration import FactoryArgs
-from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
-from podium.engine.rules.pod_affinity.v1_13 import InterPodAffinityPriority
-from podium.engine.user_rules.adapter import UserPredicate, UserPriority
+from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.generations.predicates import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import predicate_registry, priority_registry
 from podium.profiles.policy.arguments import shown_argument
-from podium.profiles.policy.feature_gates import GATES, FeatureGates
+from podium.profiles.policy.feature_gates import GATES, PolicyGates
 from podium.profiles.policy.predicate_registry import ALIASES, BY_NAME, POSITIONS
 from podium.profiles.policy.priority_registry import PROVIDERS
 from podium.profiles.policy.shipped import SHIPPED
+from podium.profiles.user_rules.adapter import UserPredicate, UserPriority
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def describe(profile: Profile, options: Options, policy: Mapping[str, Any] | Non
 
     *policy* is the document that the profile was made from: what it lists, and in what `order`.
     """
-    gates = FeatureGates(options.feature_gates)
+    gates = PolicyGates(options.feature_gates)
     listed = None if policy is None else _listed(policy)
     return {
         "profile": profile.name,
@@ -64,7 +64,7 @@ def _listed(policy: Mapping[str, Any]) -> dict[str, int | None] | None:
 
 def catalogue(options: Options) -> Data:
     """Every name that a Policy can use under these options."""
-    gates = FeatureGates(options.feature_gates)
+    gates = PolicyGates(options.feature_gates)
     return {
         "providers": [{"name": n, "description": text} for n, text in PROVIDERS.items()],
         "predicates": [
@@ -89,7 +89,7 @@ def catalogue(options: Options) -> Data:
     }
 
 
-def _listed_predicate(entry: PredicateDeclaration, gates: FeatureGates) -> Data:
+def _listed_predicate(entry: PredicateDeclaration, gates: PolicyGates) -> Data:
     """Everything that is declared of a predicate."""
     return {
         "name": entry.name,
@@ -106,7 +106,7 @@ def _listed_predicate(entry: PredicateDeclaration, gates: FeatureGates) -> Data:
     }
 
 
-def _listed_priority(entry: PriorityDeclaration, gates: FeatureGates) -> Data:
+def _listed_priority(entry: PriorityDeclaration, gates: PolicyGates) -> Data:
     """Everything that is declared of a priority."""
     rule = entry.make(FactoryArgs(gates))
     return {
@@ -122,7 +122,7 @@ def _listed_priority(entry: PriorityDeclaration, gates: FeatureGates) -> Data:
 
 
 def _predicate(
-    rule: FilterRule, gates: FeatureGates, listed: Mapping[str, int | None] | None
+    rule: FilterRule, gates: PolicyGates, listed: Mapping[str, int | None] | None
 ) -> Data:
     entry = BY_NAME.get(rule.name)
     return {
@@ -172,7 +172,7 @@ def _own_words(rule: Rule) -> str:
     return written or "a rule of yours"
 
 
-def _options(profile: Profile, gates: FeatureGates) -> Data:
+def _options(profile: Profile, gates: PolicyGates) -> Data:
     rules = [weighted.priority for weighted in profile.priorities]
     weights = [rule.hard_weight for rule in rules if isinstance(rule, InterPodAffinityPriority)]
     return {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.engine.framework.declaration import PolicyArgument
-from podium.engine.generations.v1_13 import PREDICATE_ARGUMENTS, PRIORITY_ARGUMENTS
+from podium.generations.predicates import PREDICATE_ARGUMENTS, PRIORITY_ARGUMENTS
 from podium.objects.kinds.meta import Int64
 
 

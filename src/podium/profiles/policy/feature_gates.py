@@ -1,73 +1,22 @@
-"""The feature gates of kube-scheduler v1.13 that decide which rules exist and how they work."""
+"""The feature gates of a Policy: which rules exist and how they work."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from podium.errors import ConfigError
+from podium.generations.v1_13 import V1_13
 from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class FeatureGate(msgspec.Struct, frozen=True):
-    """A feature gate and what it does when it is on."""
-
-    name: str
-    description: str
-    default: bool
-    #: The only value that Podium supports, if it supports one only.
-    fixed: bool | None = None
+GATES: Final = V1_13.gates
+_BY_NAME: Final = {gate.name: gate for gate in GATES}
 
 
-GATES = (
-    FeatureGate(
-        "AttachVolumeLimit",
-        "nodes tell how many volumes they attach, and CSI volumes are counted",
-        default=True,
-    ),
-    FeatureGate(
-        "BalanceAttachedNodeVolumes",
-        "BalancedResourceAllocation looks at volumes too",
-        default=False,
-        fixed=False,
-    ),
-    FeatureGate(
-        "BlockVolume",
-        "a claim and its volume must agree on being a block device or a file system",
-        default=True,
-        fixed=True,
-    ),
-    FeatureGate("EnableEquivalenceClassCache", "nothing", default=False),
-    FeatureGate(
-        "PodPriority",
-        "pods of higher priority go first and may preempt others",
-        default=True,
-    ),
-    FeatureGate(
-        "ResourceLimitsPriorityFunction",
-        "ResourceLimitsPriority exists and is part of the providers",
-        default=False,
-    ),
-    FeatureGate(
-        "TaintNodesByCondition",
-        "taints instead of conditions keep pods off nodes in trouble",
-        default=True,
-    ),
-    FeatureGate(
-        "VolumeScheduling",
-        "CheckVolumeBinding works, and claims may wait for their first pod",
-        default=True,
-    ),
-)
-
-_BY_NAME = {gate.name: gate for gate in GATES}
-
-
-class FeatureGates:
+class PolicyGates:
     """Which feature gates are on."""
 
     def __init__(self, changes: Mapping[str, bool]) -> None:
@@ -99,8 +48,8 @@ def _check(name: str, value: object) -> None:
         raise ConfigError(f"unknown feature gate {name!r}", hint=hint)
     if not isinstance(value, bool):
         raise ConfigError(f"feature gate {name}: expected true or false, got {value!r}")
-    if gate.fixed not in (None, value):
+    if gate.fixed and value != gate.default:
         raise ConfigError(
             f"feature gate {name}={str(value).lower()} is not supported",
-            hint=f"leave it out or write {name}={str(gate.fixed).lower()}",
+            hint=f"leave it out or write {name}={str(gate.default).lower()}",
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.generations.v1_13 import PREDICATES, PREDICATES_THAT_NEVER_RUN
+from podium.generations.predicates import PREDICATES, PREDICATES_THAT_NEVER_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.declaration import FactoryArgs, PredicateDeclaration
     from podium.engine.framework.rule import FilterRule
-    from podium.profiles.policy.feature_gates import FeatureGates
+    from podium.profiles.policy.feature_gates import PolicyGates
 
     Maker = Callable[[FactoryArgs], FilterRule]
 
@@ -37,7 +37,7 @@ POSITIONS = {entry.name: position for position, entry in enumerate(PREDICATES, 1
 BY_NAME = {entry.name: entry for entry in (*PREDICATES, *PREDICATES_THAT_NEVER_RUN)}
 
 
-def registered(gates: FeatureGates) -> dict[str, PredicateDeclaration]:
+def registered(gates: PolicyGates) -> dict[str, PredicateDeclaration]:
     """The predicates that can be used without an argument, by name."""
     return {
         entry.name: entry
@@ -46,7 +46,7 @@ def registered(gates: FeatureGates) -> dict[str, PredicateDeclaration]:
     }
 
 
-def mandatory(gates: FeatureGates) -> tuple[str, ...]:
+def mandatory(gates: PolicyGates) -> tuple[str, ...]:
     """The names that every configuration gets."""
     return tuple(
         entry.name
@@ -55,6 +55,6 @@ def mandatory(gates: FeatureGates) -> tuple[str, ...]:
     )
 
 
-def provided(gates: FeatureGates) -> tuple[str, ...]:
+def provided(gates: PolicyGates) -> tuple[str, ...]:
     """The names that both providers have."""
     return tuple(entry.name for entry in registered(gates).values() if entry.provided)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.engine.generations.v1_13 import PRIORITIES
-from podium.engine.rules.v1_13 import AUTOSCALER_PROVIDER, DEFAULT_PROVIDER
+from podium.engine.rules.priorities import AUTOSCALER_PROVIDER, DEFAULT_PROVIDER
+from podium.generations.predicates import PRIORITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.framework.declaration import FactoryArgs, PriorityDeclaration
     from podium.engine.framework.rule import ScoreRule
-    from podium.profiles.policy.feature_gates import FeatureGates
+    from podium.profiles.policy.feature_gates import PolicyGates
 
     Maker = Callable[[FactoryArgs], ScoreRule]
 
@@ -22,11 +22,11 @@ PROVIDERS = {
 }
 
 
-def registered(gates: FeatureGates) -> dict[str, PriorityDeclaration]:
+def registered(gates: PolicyGates) -> dict[str, PriorityDeclaration]:
     """The priorities that can be used without an argument, by name."""
     return {entry.name: entry for entry in PRIORITIES if gates.hold(entry.exists)}
 
 
-def provided(provider: str, gates: FeatureGates) -> dict[str, PriorityDeclaration]:
+def provided(provider: str, gates: PolicyGates) -> dict[str, PriorityDeclaration]:
     """The priorities of a provider, by name."""
     return {name: e for name, e in registered(gates).items() if provider in e.providers}

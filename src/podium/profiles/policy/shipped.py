@@ -20,6 +20,7 @@ class ShippedPolicy(msgspec.Struct, frozen=True):
     priorities: tuple[Mapping[str, Any], ...]
     feature_gates: Mapping[str, bool] = msgspec.field(default_factory=dict)
     hard_pod_affinity_symmetric_weight: int = 0
+    always_check_all_predicates: bool = False
 
     @property
     def document(self) -> dict[str, Any]:
@@ -32,6 +33,8 @@ class ShippedPolicy(msgspec.Struct, frozen=True):
         }
         if self.hard_pod_affinity_symmetric_weight:
             found["hardPodAffinitySymmetricWeight"] = self.hard_pod_affinity_symmetric_weight
+        if self.always_check_all_predicates:
+            found["alwaysCheckAllPredicates"] = True
         return found
 
 
@@ -76,6 +79,8 @@ SHIPPED: Final = {
             ),
             _DEFAULT_PRIORITIES,
             _BY_CONDITIONS,
+            # 1.8 asks every predicate about every node; 1.10 was the first to stop early.
+            always_check_all_predicates=True,
         ),
         ShippedPolicy(
             "predicates-ordering",

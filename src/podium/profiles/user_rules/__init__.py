@@ -1,1 +1,1 @@
-"""Predicates and priorities written by users: loading them, timing them."""
+"""Predicates and priorities written by users: made to fit, loaded, timed."""

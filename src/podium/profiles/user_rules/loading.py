@@ -12,13 +12,17 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.profile import Weighted
-from podium.engine.generations.v1_13 import PRIORITIES
-from podium.engine.user_rules.adapter import (
+from podium.errors import ConfigError
+from podium.generations.plugins import PLUGINS
+from podium.generations.predicates import PRIORITIES
+from podium.profiles.policy.predicate_registry import BY_NAME
+from podium.profiles.user_rules.adapter import (
     PERMIT,
     PREDICATE,
     PRIORITY,
@@ -29,8 +33,6 @@ from podium.engine.user_rules.adapter import (
     UserPriority,
     UserReserve,
 )
-from podium.errors import ConfigError
-from podium.profiles.policy.predicate_registry import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from podium.engine.framework.profile import Profile
-    from podium.engine.user_rules.adapter import Watch
+    from podium.profiles.user_rules.adapter import RuleObserver
 
 #: The attribute by which the decorators mark a function as a rule.
 MARK = "__podium_rule__"
@@ -48,25 +50,34 @@ GROUP = "podium.rules"
 _BUILT_IN = {
     PREDICATE: frozenset(BY_NAME),
     PRIORITY: frozenset(entry.name for entry in PRIORITIES),
-    RESERVE: frozenset(),
-    PERMIT: frozenset(),
 }
+#: The names of all plugins, of whatever generation.
+_PLUGINS = frozenset(plugin.name for plugin in PLUGINS)
 #: The sections of a Policy.
 _SECTIONS = {"predicates": PREDICATE, "priorities": PRIORITY}
+#: How the names of modules begin that files are loaded as, and the folders of these files.
+_PREFIX = "podium_rules_"
+_FOLDERS: set[Path] = set()
 
 
-def is_built_in(kind: str, name: str) -> bool:
-    """Whether a built-in rule of this kind has the name."""
-    return name in _BUILT_IN[kind]
+def check_not_built_in(kind: str, name: str, where: str = "") -> None:
+    """Refuse a rule with the name of a plugin, or of a built-in rule of its kind.
+
+    A plugin may be several kinds of rule, and its name stands for the events that wake pods.
+    """
+    built_in = kind if name in _BUILT_IN.get(kind, ()) else "plugin" if name in _PLUGINS else ""
+    if built_in:
+        place = f"{where}: " if where else ""
+        raise ConfigError(f"{place}{name} is a built-in {built_in}", hint="choose another name")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LoadedRules:
     """The loaded rules, by name, and the observer of their run times and failures."""
 
     predicates: Mapping[str, RuleSpec] = field(default_factory=dict)
     priorities: Mapping[str, RuleSpec] = field(default_factory=dict)
-    watch: Watch | None = None
+    watch: RuleObserver | None = None
     reserves: Mapping[str, RuleSpec] = field(default_factory=dict)
     permits: Mapping[str, RuleSpec] = field(default_factory=dict)
     #: Keyword arguments by the name of a rule, for rules that no Policy gives arguments to.
@@ -105,14 +116,14 @@ class Rules:
         return bound(spec, arguments or self.arguments.get(spec.name))
 
 
-NO_RULES = Rules()
+NO_RULES = LoadedRules()
 
 
 def load_rules(
     sources: Iterable[str],
     policy: Mapping[str, Any] | None = None,
-    watch: Watch | None = None,
-) -> Rules:
+    watch: RuleObserver | None = None,
+) -> LoadedRules:
     """All rules of the sources, and those of installed packages that a Policy names."""
     found: dict[tuple[str, str], tuple[str, RuleSpec]] = {}
     for source in sources:
@@ -127,7 +138,7 @@ def load_rules(
         for offered in _offered(name):
             _add(found, rules_in(offered.load()), f"entry point {name}")
     specs = [spec for _, spec in found.values()]
-    return Rules(
+    return LoadedRules(
         {spec.name: spec for spec in specs if spec.kind == PREDICATE},
         {spec.name: spec for spec in specs if spec.kind == PRIORITY},
         watch,
@@ -140,8 +151,7 @@ def _add(
     found: dict[tuple[str, str], tuple[str, RuleSpec]], rules: Iterable[RuleSpec], source: str
 ) -> None:
     for spec in rules:
-        if is_built_in(spec.kind, spec.name):
-            raise ConfigError(f"{source}: {spec.name} is a built-in {spec.kind}", hint="rename it")
+        check_not_built_in(spec.kind, spec.name, source)
         before = found.get((spec.kind, spec.name))
         if before is not None and before[1].function is not spec.function:
             raise ConfigError(f"{source}: {spec.kind} {spec.name} is in {before[0]} already")
@@ -184,7 +194,9 @@ def load_file(source: str) -> ModuleType:
     )
 
     path = Path(source)
-    spec = spec_from_file_location(f"podium_rules_{path.stem}", path)
+    # Files of one name in two folders are two modules.
+    folder = blake2b(bytes(path.resolve().parent), digest_size=4).hexdigest()
+    spec = spec_from_file_location(f"{_PREFIX}{path.stem}_{folder}", path)
     assert spec is not None, source
     assert spec.loader is not None, source
     module = module_from_spec(spec)
@@ -205,7 +217,16 @@ def load_file(source: str) -> ModuleType:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let a file import its neighbours while it is executed, as a script may."""
+    """Let a file import its neighbours while it is executed, as a script may.
+
+    Neighbours of an earlier file that have the name of one here make room for it.
+    """
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "")
+        elsewhere = file.parent in _FOLDERS - {folder} and (folder / file.name).exists()
+        if elsewhere and not name.startswith(_PREFIX):
+            del sys.modules[name]
+    _FOLDERS.add(folder)
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -233,8 +254,13 @@ def bound(spec: RuleSpec, arguments: Mapping[str, Any] | None) -> Callable[..., 
     try:
         inspect.signature(spec.function).bind(None, None, **given)
     except TypeError as error:
-        what = f"with argument {sorted(given)}" if given else "without an argument"
-        raise ConfigError(f"rule {spec.name} cannot be used {what}: {error}") from error
+        code = getattr(spec.function, "__code__", None)
+        place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+        names = ", ".join(["a pod", "a node", *given])
+        takes = inspect.signature(spec.function)
+        raise ConfigError(
+            f"rule {spec.name}{place} takes {takes} and cannot be called with {names}: {error}"
+        ) from error
     return partial(spec.function, **given) if given else spec.function
 
 
@@ -242,7 +268,7 @@ def bound(spec: RuleSpec, arguments: Mapping[str, Any] | None) -> Callable[..., 
 
 
 def take_arguments(
-    policy: Mapping[str, Any], rules: Rules
+    policy: Mapping[str, Any], rules: LoadedRules
 ) -> tuple[Mapping[str, Any], dict[tuple[str, str], Mapping[str, Any]]]:
     """The Policy without the arguments of users' rules, and those arguments by kind and name."""
     if not rules or not isinstance(policy, Mapping):
@@ -287,7 +313,7 @@ def _unknown_names(
 
 
 def with_rules(
-    profile: Profile, rules: Rules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)
+    profile: Profile, rules: LoadedRules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)
 ) -> Profile:
     """The profile with all rules of these kinds that it does not have yet.
 
@@ -295,16 +321,17 @@ def with_rules(
     scheduler can use, are added with the predicates.
     """
     kinds = frozenset(kinds)
-    there = {rule.name for rule in profile.predicates} | {each.name for each in profile.priorities}
     predicates, priorities = list(profile.predicates), list(profile.priorities)
     configured = list(profile.configured_predicates)
     reserves, permits = list(profile.reserves), list(profile.permits)
     if PREDICATE in kinds:
+        there = {rule.name for rule in profile.predicates}
         predicates += [rules.predicate(name) for name in rules.predicates if name not in there]
         configured = sorted({*configured, *rules.predicates})
         reserves += map(rules.reserve, rules.reserves)
         permits += map(rules.permit, rules.permits)
     if PRIORITY in kinds:
+        there = {each.name for each in profile.priorities}
         priorities += [
             Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)
             for name, spec in rules.priorities.items()

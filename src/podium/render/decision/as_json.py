@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.render.decision import pod_group
 from podium.render.decision.analysis import rejection_groups
 from podium.render.decision.causes import (
     cause_data,
@@ -17,11 +18,13 @@ from podium.render.decision.causes import (
     no_candidate_text,
     rule_cause_data,
 )
+from podium.render.decision.plain_reason import plain_reason
 
 if TYPE_CHECKING:
     from podium.engine.framework.causes import PreemptionCauses
     from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims
-    from podium.engine.state.device_plan import DevicePlan
+    from podium.engine.framework.group_decision import GroupDecision
+    from podium.engine.state.reservation import DevicePlan
 
 API_VERSION: Final = "podium/v1"
 PLACED, NOMINATED, UNSCHEDULABLE = "placed", "nominated", "unschedulable"
@@ -30,8 +33,8 @@ HELD, ERROR = "held", "error"
 Data = dict[str, Any]
 
 
-def to_json(decision: Decision, *, attempt: int = 1) -> Data:
-    """The decision about one attempt at one pod.
+def to_json(decision: Decision, *, attempt: int = 1, group: GroupDecision | None = None) -> Data:
+    """The decision about one attempt at one pod; *group* is the cycle of its pod group.
 
     Lists of nodes and scores are included if the decision was made with recording.
     """
@@ -70,6 +73,8 @@ def to_json(decision: Decision, *, attempt: int = 1) -> Data:
         found["preemption"] = _preemption(decision.preemption)
         if decision.preemption_causes is not None:
             _add_preemption_causes(found["preemption"], decision.preemption_causes)
+    if group is not None:
+        found["podGroup"] = pod_group.as_json(group)
     return found
 
 
@@ -80,6 +85,8 @@ def _failure(decision: Decision) -> Data:
         found["error"] = decision.error
     elif decision.node is None:
         found["message"] = decision.message
+        if plain := plain_reason(decision):
+            found["plain"] = plain
     for field, refusal in (("held", decision.held), ("refused", decision.refused)):
         if refusal is not None:
             found[field] = {"plugin": refusal.plugin, "reason": refusal.reason}
@@ -193,6 +200,8 @@ def _add_preemption_causes(found: Data, causes: PreemptionCauses) -> None:
                 victim["reasons"] = list(why.reasons)
                 victim["causes"] = [rule_cause_data(one) for one in why.causes]
                 victim["budgets"] = list(why.budgets)
+                if why.workload:
+                    victim["workload"] = why.workload
 
 
 def _victims(victims: Victims) -> Data:

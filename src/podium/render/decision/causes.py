@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: How many pods or domains a sentence names.
 _NAMED: Final = 3
+#: An illegal value that looks like a regular expression.
+_PATTERN: Final = re.compile(r'^invalid label value: "[^"]*[*^$\[\](){}|\\+?][^"]*"')
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,30}")
 
 
@@ -206,7 +208,8 @@ def _merged(group: list[causes.NoCandidate]) -> causes.NoCandidate:
 
 def victim_text(victim: causes.NotReprieved) -> str:
     """Why a victim was not reprieved, and the budgets that its eviction violates."""
-    return f"{victim.pod} ({victim.priority}): {victim_cause_text(victim)}"
+    what = f"{victim.workload}, " if victim.workload else ""
+    return f"{victim.pod} ({what}priority {victim.priority}): {victim_cause_text(victim)}"
 
 
 def victim_cause_text(victim: causes.NotReprieved) -> str:
@@ -280,6 +283,7 @@ def preemption_causes_from_data(data: Mapping[str, Any]) -> causes.PreemptionCau
                         tuple(victim["reasons"]),
                         _rule_causes(victim["causes"]),
                         tuple(victim["budgets"]),
+                        victim.get("workload", ""),
                     )
                     for victim in each["victims"]
                 ),
@@ -298,7 +302,7 @@ def _some(names: Sequence[str], count: int | None = None) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _pod(pod: causes.PlacedPod, *, where: bool = False) -> str:
+def _pod(pod: causes.PodOnNode, *, where: bool = False) -> str:
     if pod.nominated:
         return f"{pod.pod} (nominated)"
     return f"{pod.pod} on {pod.node}" if where else pod.pod
@@ -334,6 +338,8 @@ def _expression(cause: causes.Expression) -> str:
     # nodeSelectorTerms[1] is enough of requiredDuring….nodeSelectorTerms[1].
     where = cause.where.rpartition(".")[2]
     there = _node_has(cause.value) if not cause.field else f"the node is {cause.value}"
+    if cause.field and not cause.value:
+        there = "the scheduler knows metadata.name only, every other field is empty"
     if cause.operator in {"Gt", "Lt"} and cause.value and not _is_integer(cause.value):
         there = f"{there}, which is no integer"
     return f"{where}: {cause.key} {cause.operator}{values}: {there}"
@@ -348,7 +354,10 @@ def _no_terms(cause: causes.NoTerms) -> str:
     where = cause.where.rpartition(".")[2]
     what = "an empty term matches no node" if where.endswith("]") else "no term matches any node"
     if cause.invalid:
-        what = "the term is not valid, and matches no node"
+        why = f": {cause.why}" if cause.why else ""
+        what = f"the term is not valid, and matches no node{why}"
+        if _PATTERN.search(cause.why):
+            what = f"{what}; values are compared as they are, they are no regular expressions"
     return f"{where}: {what}"
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from podium.render.decision.as_json import to_json
 from podium.render.decision.causes import cause_data, causes_of_node
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.group_decision import GroupDecision
+    from podium.engine.framework.plan import PlanLine
+    from podium.engine.framework.trace import DecisionTrace
     from podium.engine.state.verdicts import Verdict
 
 
@@ -59,21 +66,49 @@ class Explanation:
     actual: str | None = None
     #: Whether the pod has `preemptionPolicy: Never`.
     never_preempts: bool = False
+    #: What a reader has to know beside the decision, one sentence each.
+    notes: list[str] = field(default_factory=list)
     #: The node that the user asks about.
     asked: NodeReport | None = None
+    #: The cycle of its pod group that the decision is part of.
+    group: GroupDecision | None = None
+    #: The decision step by step, where that is asked for.
+    trace: DecisionTrace | None = None
     #: The steps of the command and their seconds.
     timings: list[tuple[str, float]] = field(default_factory=list)
+    #: What is done about each rule for such pods, where the steps are timed.
+    plan: list[PlanLine] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The decision as plain data, with the other parts of the explanation."""
-        found = to_json(self.decision)
+        found = to_json(self.decision, group=self.group)
+        if self.notes:
+            found["notes"] = list(self.notes)
         if self.actual is not None:
             found["actual"] = self.actual
         if self.asked is not None:
             found["asked"] = _report_data(self.asked, self.decision)
+        if self.trace is not None:
+            found["trace"] = msgspec.json.decode(msgspec.json.encode(self.trace))
         if self.timings:
             found["timings"] = [{"step": s, "seconds": round(t, 6)} for s, t in self.timings]
+        if self.plan:
+            found["plan"] = plan_data(self.plan)
         return found
+
+
+def plan_data(lines: Iterable[PlanLine]) -> list[dict[str, str]]:
+    """What is done about each rule, as plain data."""
+    return [
+        {
+            "stage": each.stage,
+            "rule": each.rule,
+            "scope": each.scope.name.lower(),
+            "kept": each.kept,
+            "askedAgain": each.again,
+        }
+        for each in lines
+    ]
 
 
 def node_report(decision: Decision, node: str) -> NodeReport:

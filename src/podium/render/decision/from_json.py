@@ -10,9 +10,8 @@ import numpy as np
 
 from podium.engine.framework.decision import Decision, Preemption, ScoreColumn, Victims, fit_message
 from podium.engine.framework.rule import Refused
-from podium.engine.state.device_plan import ClaimPlan, DevicePlan
+from podium.engine.state.reservation import ClaimPlan, DevicePlan, VolumePlan
 from podium.engine.state.verdicts import Verdict, Verdicts
-from podium.engine.state.volume_plan import VolumePlan
 from podium.errors import InputError
 from podium.objects.kinds.devices import (
     AllocatedDevice,

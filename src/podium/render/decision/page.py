@@ -20,6 +20,7 @@ from podium.render.decision.causes import (
     score_lines,
     victim_text,
 )
+from podium.render.decision.plain_reason import plain_reason
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -62,7 +63,7 @@ def explanation_page(found: Explanation) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{escape(title)}</title>
 <style>
-{_asset("explain.css")}</style>
+{_asset("explain.css")}{_asset("player.css")}</style>
 </head>
 <body>
 <main>
@@ -71,6 +72,11 @@ def explanation_page(found: Explanation) -> str:
 <script type="application/json" id="decision">{data}</script>
 <script>
 {_asset("explain.js")}</script>
+<script type="module">
+{_asset("player.js")}
+const place = document.getElementById("player");
+if (place) player(place, JSON.parse(document.getElementById("decision").textContent));
+</script>
 </body>
 </html>
 """
@@ -85,6 +91,8 @@ def _sections(found: Explanation) -> Iterator[str]:
     yield _head(found)
     if found.asked is not None:
         yield _why_not(decision, found.asked)
+    if decision.examined and not decision.error:
+        yield _section("Step by step", '<div id="player"></div>')
     yield _heat_map(decision)
     yield _lead(decision)
     yield _devices(decision)
@@ -93,10 +101,15 @@ def _sections(found: Explanation) -> Iterator[str]:
     if found.timings:
         rows = [(step, f"{seconds * 1000:.1f}") for step, seconds in found.timings]
         yield _section("Time", _table(("Step", "Milliseconds"), rows, numbers=(1,)))
+        kept = [(each.rule, each.stage, each.kept, each.again) for each in found.plan]
+        if kept:
+            title = "What a scheduler keeps of each rule between such pods"
+            yield _section(title, _table(("Rule", "Stage", "Kept", "Asked again"), kept))
 
 
 def _head(found: Explanation) -> str:
     decision = found.decision
+    plain = plain_reason(decision)
     paragraphs = [
         sentences.reason_for_choice(decision, found.ties),
         sentences.compare_with_actual(decision, found.actual) if found.actual else "",
@@ -108,7 +121,9 @@ def _head(found: Explanation) -> str:
         [
             f'<p class="faint">{_text(decision.profile)}: {nodes}{pods}</p>',
             f'<h1 class="{outcome(decision)}">{_text(sentences.headline(decision))}</h1>',
+            f'<p class="plain">{_text(plain)}</p>' if plain else "",
             *(f"<p>{_text(sentence)}</p>" for sentence in paragraphs if sentence),
+            *(f'<p class="note">{_text(note)}</p>' for note in found.notes),
         ]
     )
 

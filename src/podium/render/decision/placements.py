@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision.sentences import criterion_text, failure_reason
+from podium.render.decision import pod_group
+from podium.render.decision.plain_reason import plain_reason
+from podium.render.decision.sentences import criterion_text, failure_reason, listed
 from podium.render.plain import counted, printable
+from podium.render.width import fitted, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from podium.cluster.simulation import Step
     from podium.engine.framework.decision import Decision, Preemption
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 
 NO_NODE: Final = "<none>"
 _GUTTER: Final = "   "
+#: How many pods with one plain reason are named.
+_MOST_NAMED: Final = 3
 _BOLD: Final[dict[str, Any]] = {"bold": True}
 _YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
 
@@ -31,6 +38,8 @@ class Placement:
     decision: Decision
     attempts: int = 1
     preemption: Preemption | None = None
+    #: The cycles of its pod group in which it was tried.
+    groups: list[GroupDecision] = field(default_factory=list)
 
     @property
     def node(self) -> str | None:
@@ -51,6 +60,8 @@ def placements(steps: Iterable[Step]) -> list[Placement]:
         if known is None:
             known = found[step.pod.uid] = Placement(step.pod, step.decision)
         known.decision, known.attempts = step.decision, step.attempt
+        if step.group is not None:
+            known.groups.append(step.group)
         preemption = step.decision.preemption
         if preemption is not None and preemption.node is not None and known.preemption is None:
             known.preemption = preemption
@@ -88,17 +99,50 @@ def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
             why = criterion_text(each.preemption)
             node = each.preemption.node
             table += [(victim, node, each.pod.key, why) for victim in each.evicted()]
+    for cycle in group_cycles(found):
+        preemption = cycle.preemption
+        if preemption is not None:
+            group = f"pod group {cycle.group}"
+            pairs = zip(preemption.pods, preemption.nodes, strict=True)
+            table += [(victim, node, group, "lower priority") for victim, node in pairs]
     return table if len(table) > 1 else []
 
 
+def group_cycles(found: Sequence[Placement]) -> list[GroupDecision]:
+    """All cycles of pod groups, in the order in which they ran."""
+    cycles = {id(cycle): cycle for each in found for cycle in each.groups}
+    return list(cycles.values())
+
+
+def _group_lines(found: Sequence[Placement]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The last cycle of each group, as one thing."""
+    last = {cycle.group: cycle for cycle in group_cycles(found)}
+    for cycle in last.values():
+        yield "", {}
+        yield printable(pod_group.headline(cycle)), _BOLD
+        for line in pod_group.sentences(cycle):
+            yield f"  {printable(line)}", {}
+
+
 def report(
-    found: Sequence[Placement], profile: Profile, nodes: int, pods: int, *, wide: bool = False
+    found: Sequence[Placement],
+    profile: Profile,
+    nodes: int,
+    pods: int,
+    *,
+    notes: Sequence[tuple[str, Sequence[str]]] = (),
+    others: Sequence[str] = (),
+    wide: bool = False,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines of the report with their styles on a terminal."""
+    """The lines of the report with their styles on a terminal.
+
+    *notes* are sentences beside the answers, by pod; *others* are about pods that are not tried.
+    """
     cluster = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}"
     yield f"{profile.name}: {cluster}, {len(found)} pending", _BOLD
     if not found:
         yield f"no pod is pending for {profile.scheduler_name}", {}
+        yield from ((line, {}) for line in others)
         return
     header, *lines = aligned(rows(found, wide=wide))
     yield "", {}
@@ -112,8 +156,24 @@ def report(
         yield header, _BOLD
         for line in lines:
             yield line, {}
+    yield from _group_lines(found)
     yield "", {}
+    for line in plain_lines(found):
+        yield line, _YELLOW
+    for key, told in notes:
+        yield from ((f"{key}: {printable(note)}", {}) for note in told)
     yield summary(found), {}
+    yield from ((line, {}) for line in others)
+
+
+def plain_lines(found: Sequence[Placement]) -> Iterator[str]:
+    """A plain sentence for every pod without a node, equal ones together."""
+    pods: dict[str, list[str]] = {}
+    for each in found:
+        if each.node is None and (text := plain_reason(each.decision)):
+            pods.setdefault(text, []).append(each.pod.key)
+    for text, keys in pods.items():
+        yield printable(f"{listed(keys, _MOST_NAMED)}: {text}")
 
 
 def problem_sentences(found: Sequence[Placement]) -> Iterator[str]:
@@ -128,19 +188,31 @@ def problem_sentences(found: Sequence[Placement]) -> Iterator[str]:
 def aligned(table: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table with aligned columns; the last column is not padded.
 
+    Where tables have a limit (`podium.render.width`), wide cells go over several lines.
     A run may place a hundred thousand pods, for which a general table printer would take longer
     than the decisions.
     """
     cells = [[printable(cell) for cell in row] for row in table]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths, between = fitted(natural, _GUTTER)
+    if widths != natural:
+        return [_over_lines(row, widths, between) for row in cells]
     widths[-1:] = [0]
     return [_GUTTER.join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def _over_lines(row: Sequence[str], widths: Sequence[int], between: str) -> str:
+    """One row of a table with so wide columns, as text that may have several lines."""
+    parts = [folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+    lines = zip_longest(*parts, fillvalue="")
+    return "\n".join(between.join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def summary(found: Sequence[Placement]) -> str:
     """The numbers of placed and evicted pods in one sentence."""
     placed = sum(each.node is not None for each in found)
     evicted = sum(len(each.evicted()) for each in found)
+    evicted += sum(len(c.preemption.pods) for c in group_cycles(found) if c.preemption is not None)
     parts = [f"{placed} of {counted(len(found), 'pod')} placed"]
     if placed < len(found):
         parts.append(f"{len(found) - placed} not")

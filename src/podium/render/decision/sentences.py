@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from podium.engine.preemption import criteria
+from podium.releases import release_of
 from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.decision.causes import cause_text, causes_of_node
 from podium.render.plain import counted
@@ -57,7 +58,8 @@ def listed(names: Sequence[str], limit: int) -> str:
 
 def rule_names(decision: Decision) -> tuple[str, str]:
     """What rules that filter and rules that score are called in the profile's generation."""
-    if decision.profile.startswith("v1.13"):
+    release = release_of(decision.profile.partition(" ")[0])
+    if release is not None and release.configured_by == "Policy":
         return "predicate", "priority"
     return "plugin", "plugin"
 
@@ -85,6 +87,8 @@ def headline(decision: Decision) -> str:
         return f"the attempt to schedule {decision.pod} failed: {decision.error}"
     if decision.node is not None:
         return f"{decision.pod} goes to {decision.node}"
+    if decision.group_message and (text := _with_group(decision)):
+        return text
     if decision.held is not None:
         return f"{decision.pod} is held back by {decision.held.plugin}"
     preemption = decision.preemption
@@ -93,12 +97,23 @@ def headline(decision: Decision) -> str:
     return f"{decision.pod} fits nowhere"
 
 
+def _with_group(decision: Decision) -> str:
+    """The outcome of a pod that has no node because of its group; empty if it fits nowhere."""
+    if decision.feasible_count:
+        return f"{decision.pod} fits, but has no node because its group does not fit"
+    if not decision.histogram and decision.refused is None:
+        return f"{decision.pod} was not tried: its group does not fit"
+    return ""
+
+
 def reason_for_choice(decision: Decision, ties: str) -> str:
     """Why this node was chosen, or why none was, in one sentence."""
     if decision.error:
         return ""
     if decision.node is None:
         return decision.message
+    if decision.nominated is not None and decision.nominated == decision.node:
+        return "the node was promised to it: it is looked at before all others, and the pod fits"
     if decision.feasible_count == 1:
         others = decision.nodes - 1
         return f"of {decision.nodes} nodes, only this one fits" if others else "it is the only node"
@@ -118,6 +133,8 @@ def tie_break(decision: Decision, ties: str) -> str:
     """How one of the nodes with the best total was chosen."""
     if ties == "first":
         return "the first of them in node order is taken"
+    if ties == "kube-scheduler":
+        return "the one at the root of kube-scheduler's heap is taken"
     if ties.startswith("random:"):
         return f"one of them is chosen at random with seed {ties.partition(':')[2]}"
     place = decision.cursor % decision.tied + 1
@@ -152,6 +169,10 @@ def unexamined_nodes(decision: Decision) -> str:
     left = decision.nodes - (len(decision.codes) or decision.consumed)
     if decision.error or decision.held or decision.refused or left <= 0:
         return ""
+    if decision.nominated is not None and decision.nominated == decision.node:
+        return f"the other {counted(decision.nodes - 1, 'node')} were not looked at" * (
+            decision.nodes > 1
+        )
     enough = counted(decision.feasible_count, "node")
     return f"{enough} that fit were enough; {counted(left, 'node')} were not examined"
 

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from podium.render.decision import sentences
+from podium.render.decision import pod_group, sentences, trace
 from podium.render.decision.analysis import (
     differing_columns,
     extender_points,
@@ -21,12 +21,15 @@ from podium.render.decision.as_json import outcome
 from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
+    causes_of_node,
     formula_of,
     no_candidate_lines,
+    numbers_of,
     score_lines,
     scored_text,
     victim_text,
 )
+from podium.render.decision.plain_reason import plain_reason
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod, RenderableType
 
     from podium.engine.framework.decision import ScoreColumn, Victims
+    from podium.engine.framework.trace import DecisionTrace
     from podium.render.decision.explanation import Explanation, NodeReport
 
 #: How many nodes of a group are named; half as many on a narrow terminal.
@@ -104,6 +108,11 @@ class _Layout:
 
     def parts(self) -> Iterator[RenderableType]:
         yield from self.headline()
+        yield from self.group()
+        if self.found.trace is not None:
+            yield from self.trace(self.found.trace)
+            yield from self.timings() if self.found.timings else ()
+            return
         if self.found.asked is not None:
             yield from self.why_not(self.found.asked)
         yield from self.rejections()
@@ -128,12 +137,28 @@ class _Layout:
         style = _STYLES.get(outcome(decision), "bold red")
         yield Text(printable(sentences.headline(decision)), style=style)
         for sentence in (
+            plain_reason(decision),
             sentences.reason_for_choice(decision, found.ties),
             sentences.compare_with_actual(decision, found.actual) if found.actual else "",
             sentences.unexamined_nodes(decision),
         ):
             if sentence:
                 yield Text(f"  {printable(sentence)}")
+        for note in found.notes:
+            yield Text(f"  note: {printable(note)}", style="yellow")
+
+    def group(self) -> Iterator[RenderableType]:
+        """The pod group that the pod was tried with."""
+        if self.found.group is None:
+            return
+        yield from _heading(pod_group.headline(self.found.group))
+        header, *rows = pod_group.rows(self.found.group)
+        table = _table(*header)
+        for row in rows:
+            _row(table, *row, style="bold" if row[0] == self.decision.pod else "")
+        yield table
+        for sentence in pod_group.sentences(self.found.group):
+            yield Text(f"  {printable(sentence)}")
 
     def rejections(self) -> Iterator[RenderableType]:
         found = rejection_groups(self.decision)
@@ -299,6 +324,8 @@ class _Layout:
 
     def preemption(self) -> Iterator[RenderableType]:
         preemption = self.decision.preemption
+        if self.found.group is not None:
+            return  # the group preempts, its pods do not
         if preemption is None or not preemption.candidates:
             sentence = sentences.why_no_preemption(self.decision, never=self.found.never_preempts)
             if sentence:
@@ -378,6 +405,102 @@ class _Layout:
             yield Text()
             yield self.room(report)
 
+    def trace(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        """The decision step by step."""
+        yield from self.prepared(found)
+        if found.filters:
+            yield from self.filter_walk(found)
+        yield from self.passes(found)
+        yield from self.workings(found)
+        if found.selection is not None:
+            yield from _heading("Choice")
+            yield Text(f"  {printable(trace.selection_text(found.selection))}")
+        yield from self.eviction_walk(found)
+
+    def prepared(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        yield from _heading("Prepared for the pod, once for all nodes")
+        table = _table(self.rule, "WHAT", "VALUE")
+        for each in found.prepared:
+            _row(table, each.rule, each.name, trace.prepared_text(each))
+        yield table if found.prepared else Text("  nothing", style="dim")
+
+    def filter_walk(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        """Each rule in order: for one node, or for all."""
+        if found.answers:
+            yield from _heading(f"{found.node}, rule by rule")
+            table = _table(self.rule, "", "REASON")
+            causes = causes_of_node(self.decision, found.node)
+            for answer in found.answers:
+                style = {True: "", False: "red", None: "dim"}[answer.fits]
+                _row(table, answer.rule, trace.mark(answer), trace.answer_text(answer), style=style)
+                for line in cause_lines((c for c in causes if c.predicate == answer.rule), 5):
+                    _row(table, "", "", f"  {line.text}", style="dim")
+            yield table
+            return
+        yield from _heading(f"Rule by rule: {counted(found.asked, 'node')}")
+        yield Text(f"  {trace.order_text(found)}", style="dim")
+        table = _table(self.rule, "", "REJECTED", "LEFT", "WHICH", right=["REJECTED", "LEFT"])
+        for step in found.filters:
+            style = "red" if step.rejected else "" if step.checks and step.asked else "dim"
+            sign, text = trace.step_mark(step), trace.step_text(step)
+            cells = (step.rule, sign, step.rejected or "", step.left, text)
+            _row(table, *cells, style=style)
+        yield table
+
+    def passes(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        """The two passes of nodes with nominated pods, side by side."""
+        for each in found.passes:
+            if found.node not in {"", each.node}:
+                continue
+            yield from _heading(f"Asked twice: {trace.passes_head(each)}")
+            for note in trace.passes_notes(each):
+                yield Text(f"  {note}", style="dim")
+            table = _table(self.rule, "PASS ONE, WITH THEM", "PASS TWO, WITHOUT")
+            for row in trace.passes_rows(each):
+                style = "red" if trace.FAILED in row[1] + row[2] else ""
+                _row(table, *row, style=style)
+            yield table
+
+    def workings(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        """Map, Reduce and sum, with the numbers put in."""
+        if not found.sums:
+            return
+        yield from _heading("Scores, with the numbers put in")
+        for step in found.scores:
+            yield Text(printable(f"  {step.rule} ×{step.weight}: {step.formula}"), style="bold")
+            if step.uniform:
+                yield Text(f"    {trace.same_text(step)}", style="dim")
+                continue
+            width = max(len(self.short(working.node)) for working in step.nodes)
+            for working in step.nodes:
+                name = self.short(working.node)
+                numbers = numbers_of(self.decision, step.rule, working.node)
+                lines = [("from", numbers)] if numbers else []
+                for what, text in (*lines, *trace.workings(step, working)):
+                    style = "dim" if what == "from" else ""
+                    yield Text(f"    {printable(f'{name:{width}} {what:6} {text}')}", style=style)
+                    name = ""
+        yield Text("  sum of score × weight", style="bold")
+        width = max(len(self.short(each.node)) for each in found.sums)
+        for each in found.sums:
+            equation = trace.equation(each.text, each.total)
+            yield Text(f"    {printable(f'{self.short(each.node):{width}} {equation}')}")
+
+    def eviction_walk(self, found: DecisionTrace) -> Iterator[RenderableType]:
+        """The search for victims, and the criteria."""
+        for walk in found.evictions:
+            yield from _heading(f"Preemption on {trace.eviction_head(walk)}")
+            for tried in walk.put_back:
+                style = "" if tried.stays else "yellow"
+                yield Text(f"  {printable(trace.tried_text(tried))}", style=style)
+        if found.criteria:
+            yield from _heading("Which candidate")
+            for step in found.criteria:
+                yield Text(f"  {printable(trace.criterion_text(step))}")
+        preemption = self.decision.preemption
+        if preemption is not None and preemption.node is not None:
+            yield Text(f"  {preemption.node}: {preemption.criterion}", style="bold yellow")
+
     def room(self, report: NodeReport) -> Table:
         promised = any(room.promised for room in report.room)
         columns = ("WANTED", "FREE", "USED", *(["PROMISED"] if promised else []), "ALLOCATABLE")
@@ -396,3 +519,9 @@ class _Layout:
         for step, seconds in self.found.timings:
             _row(table, step, f"{seconds * 1000:.1f}")
         yield table
+        if self.found.plan:
+            yield from _heading("What a scheduler keeps of each rule between such pods")
+            plan = _table("RULE", "STAGE", "KEPT", "ASKED AGAIN")
+            for each in self.found.plan:
+                _row(plan, each.rule, each.stage, each.kept, each.again)
+            yield plan

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.render.decision.placements import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 #: A line and its style on a terminal.
 Line = tuple[str, dict[str, Any]]
@@ -43,3 +44,8 @@ def some(names: Sequence[str], most: int = _NAMES) -> str:
     """The first names, and how many more there are."""
     listed = ", ".join(names[:most])
     return f"{listed} and {len(names) - most} more" if len(names) > most else listed
+
+
+def as_html(lines: Iterable[Line]) -> str:
+    """Lines of a report as HTML that keeps their columns."""
+    return f"<pre>{escape(chr(10).join(line for line, _ in lines))}</pre>"

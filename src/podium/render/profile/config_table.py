@@ -1,4 +1,4 @@
-"""The profiles and options of a configuration of v1.36, as tables for a terminal."""
+"""The profiles and options of a configuration, as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def config_tables(config: Data) -> Iterator[RenderableType]:
     for place, profile in enumerate(config["profiles"]):
         if place:
             yield Text()
-        yield from _profile(profile)
+        yield from _profile(profile, config["generation"])
     yield from extenders_section(config["extenders"])
     yield from section("Options", ("OPTION", "VALUE"), _options(config))
 
 
 def plugin_list(found: Data) -> Iterator[RenderableType]:
     """Every plugin with its extension points, weight and arguments."""
-    yield Text("What a KubeSchedulerConfiguration of v1.36 can name", style="bold")
+    title = f"What a KubeSchedulerConfiguration of {found['generation']} can name"
+    yield Text(title, style="bold")
     yield from section(
         "Plugins",
         ("NAME", "EXTENSION POINTS", "WEIGHT", "ARGUMENTS", "NEEDS", "WHAT IT LOOKS AT"),
@@ -46,11 +47,29 @@ def plugin_list(found: Data) -> Iterator[RenderableType]:
             for p in found["plugins"]
         ],
     )
+    yield from section(
+        "Feature gates that the scheduler reads",
+        ("NAME", "STAGE", "DEFAULT", "VALUE", "WHAT IT DOES"),
+        [
+            (
+                gate["name"],
+                gate["stage"],
+                _on(gate["default"]) + (", locked" if gate["locked"] else ""),
+                _on(found["featureGates"][gate["name"]]),
+                gate["description"],
+            )
+            for gate in found["gates"]
+        ],
+    )
+
+
+def _on(value: bool) -> str:  # noqa: FBT001  the value of a gate
+    return "on" if value else "off"
 
 
 def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
     """The lines for a valid file: one for the file, one for each profile, and its notes."""
-    yield Text(f"{printable(file)} is valid for kube-scheduler v1.36")
+    yield Text(f"{printable(file)} is valid for kube-scheduler {config['generation']}")
     for profile in config["profiles"]:
         plugins = profile["plugins"]
         filters = counted(len(plugins.get("filter", ())), "filter")
@@ -59,8 +78,8 @@ def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
         yield from (Text(f"  {printable(note)}") for note in profile["notes"])
 
 
-def _profile(profile: Data) -> Iterator[RenderableType]:
-    yield Text(f"v1.36 {printable(profile['schedulerName'])}", style="bold")
+def _profile(profile: Data, generation: str) -> Iterator[RenderableType]:
+    yield Text(f"{generation} {printable(profile['schedulerName'])}", style="bold")
     plugins = profile["plugins"]
     yield from section(
         "Filters, in the order they run",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.table import Table
@@ -13,12 +15,12 @@ from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
 
-class Difference(Protocol):
+class RecordingDifference(Protocol):
     """One field of a recording that the replay gave another value."""
 
     @property
@@ -58,18 +60,13 @@ class ParityReport:
 
     files: list[FileReport] = field(default_factory=list)
     #: The first differences, each with its file and line.
-    first: list[tuple[str, Difference]] = field(default_factory=list)
+    first: list[tuple[str, RecordingDifference]] = field(default_factory=list)
     #: The generations that were replayed.
     profiles: list[str] = field(default_factory=list)
 
     def total(self) -> FileReport:
         """The sums over all files."""
-        return FileReport(
-            "total",
-            sum(file.scenarios for file in self.files),
-            sum(file.steps for file in self.files),
-            sum(file.differences for file in self.files),
-        )
+        return _sum("total", self.files)
 
 
 def as_json(report: ParityReport) -> dict[str, Any]:
@@ -115,7 +112,8 @@ def parity_tables(report: ParityReport) -> Iterator[RenderableType]:
     for column in ("SCENARIOS", "STEPS", "DIFFERENCES"):
         table.add_column(column, justify="right")
     total = report.total()
-    for each in [*report.files, *([total] if len(report.files) > 1 else [])]:
+    rows = list(_rows(report.files))
+    for each in [*rows, *([total] if len(rows) > 1 else [])]:
         style = "red" if each.differences else ""
         cells = (each.file, each.scenarios, each.steps, each.differences)
         table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
@@ -131,7 +129,33 @@ def parity_tables(report: ParityReport) -> Iterator[RenderableType]:
         yield from _difference(where, difference)
 
 
-def _difference(where: str, each: Difference) -> Iterator[RenderableType]:
+def _rows(files: Sequence[FileReport]) -> Iterator[FileReport]:
+    """One row per file, or per folder if there are several; files with differences stand alone."""
+    folders = {folder: list(found) for folder, found in groupby(files, _folder)}
+    for folder, found in folders.items():
+        agreeing = [each for each in found if not each.differences]
+        if len(folders) == 1 or len(found) == 1:
+            yield from found
+            continue
+        if agreeing:
+            yield _sum(f"{folder}: {counted(len(agreeing), 'file')}", agreeing)
+        yield from (each for each in found if each.differences)
+
+
+def _folder(report: FileReport) -> str:
+    return str(PurePath(report.file).parent)
+
+
+def _sum(name: str, files: Sequence[FileReport]) -> FileReport:
+    return FileReport(
+        name,
+        sum(file.scenarios for file in files),
+        sum(file.steps for file in files),
+        sum(file.differences for file in files),
+    )
+
+
+def _difference(where: str, each: RecordingDifference) -> Iterator[RenderableType]:
     place = ": ".join(filter(None, (each.scenario, each.step, each.field)))
     yield Text()
     yield Text(printable(place), style="bold")

@@ -1,7 +1,7 @@
 """Decisions in the format of recordings of kube-scheduler v1.13, with one step per attempt.
 
 `docs/recordings.md` describes the format. `podium schedule -o recording` writes it, and
-`podium verify` compares it.
+`podium history verify` compares it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+
+from podium.objects.kinds.registry import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +80,7 @@ def preempt(preemption: Preemption) -> dict[str, Any]:
 
 
 #: The kinds of objects of a scenario, in the order in which they are written.
-_KINDS: Final = (
+KINDS_OF_POLICIES: Final = (
     "Node",
     "Service",
     "ReplicationController",
@@ -113,13 +115,16 @@ def scenario(
 
 
 def scenario_document(
-    objects: Objects, pending: Sequence[Pod], expected: dict[str, Any]
+    objects: Objects,
+    pending: Sequence[Pod],
+    expected: dict[str, Any],
+    kinds: Sequence[str] = KINDS_OF_POLICIES,
 ) -> dict[str, Any]:
-    """A scenario of either generation: objects, pending pods and the *expected* steps."""
+    """A scenario of either form: objects of some *kinds*, pending pods, the *expected* steps."""
     return {
         "name": "podium-schedule",
         "category": "podium",
-        "objects": [_plain(kind, item) for kind in _KINDS for item in objects.of(kind)],
+        "objects": [_plain(kind, item) for kind in kinds for item in objects.of(kind)],
         "pending": [_plain("Pod", pod) for pod in pending],
         "expected": expected,
     }
@@ -127,5 +132,6 @@ def scenario_document(
 
 def _plain(kind: str, item: Object) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.to_builtins(item)
-    head = {"apiVersion": _API_VERSIONS.get(kind, "v1"), "kind": kind}
+    version = _API_VERSIONS.get(kind) or KINDS[kind].api_versions[0]
+    head = {"apiVersion": version, "kind": kind}
     return head | {key: value for key, value in found.items() if value != ""}

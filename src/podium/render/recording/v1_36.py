@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from podium.engine.rules.devices.v1_36 import NAME as DEVICES
+from podium.engine.rules.devices.plugin import NAME as DEVICES
+from podium.engine.rules.volumes.binding.plugin import VOLUME_BINDING
 from podium.objects.kinds.devices import EXTENDED_RESOURCE_CLAIM
-from podium.render.recording.v1_13 import scenario_document
+from podium.render.recording.v1_13 import KINDS_OF_POLICIES, scenario_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
 
+#: The kinds of objects of a scenario, in the order in which they are written.
+KINDS: Final = (
+    "Namespace",
+    *KINDS_OF_POLICIES,
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+    "DeviceClass",
+    "ResourceSlice",
+    "DeviceTaintRule",
+    "ResourceClaim",
+)
 UNSCHEDULABLE, UNRESOLVABLE = "Unschedulable", "UnschedulableAndUnresolvable"
 ERROR = "Error"
 #: In place of the uid of a share, which is random in kube-scheduler.
@@ -31,7 +45,7 @@ SHARE = "<share>"
 def scenario(objects: Objects, pending: Sequence[Pod], steps: Sequence[Step]) -> dict[str, Any]:
     """A scenario without its configuration."""
     made = [step(each) for each in steps]
-    return scenario_document(objects, pending, {"steps": made})
+    return scenario_document(objects, pending, {"steps": made}, KINDS)
 
 
 def step(made: Step) -> dict[str, Any]:
@@ -72,7 +86,7 @@ def _verdict(decision: Decision, namespace: str) -> dict[str, Any]:
 
 def _error(decision: Decision) -> dict[str, Any]:
     """An attempt that ended in an error: on some nodes, before them, or while binding."""
-    texts = list(dict.fromkeys(decision.node_errors.values())) or [decision.error]
+    texts = sorted(set(decision.node_errors.values())) or [decision.error]
     found: dict[str, Any] = {
         "error": {"plugin": decision.failed_plugin, "code": ERROR, "reasons": texts},
         "feasible": list(decision.feasible),
@@ -150,8 +164,8 @@ def _ranking(decision: Decision) -> dict[str, Any]:
             )
         }
         for column in decision.scores
-        # Left out of recordings where it tells no nodes apart.
-        if column.name != DEVICES or column.raw.any()
+        # Left out of recordings where they tell no nodes apart.
+        if column.name not in (DEVICES, VOLUME_BINDING.name) or column.raw.any()
     }
     return found
 

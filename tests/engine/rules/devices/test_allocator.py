@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.engine.rules.devices.allocator import Allocator, Solution
+from podium.engine.rules.devices.allocator import AllocationError, Allocator, Solution
 from podium.engine.rules.devices.pools import PoolBuilder
 from podium.engine.state.devices import DeviceClasses, DeviceId, ResourceClaims, ResourceSlices
 from podium.objects.kinds.devices import (
     AllocatedDevice,
     Allocation,
     CapacityRequirements,
+    CelSelector,
     ClaimMeta,
     CounterConsumption,
     CounterSet,
@@ -27,6 +29,7 @@ from podium.objects.kinds.devices import (
     DeviceClass,
     DeviceConstraint,
     DeviceRequest,
+    DeviceSelector,
     DeviceTaint,
     DeviceToleration,
     ExactDeviceRequest,
@@ -249,3 +252,34 @@ def test_an_allocation_in_flight_counts_until_it_is_released() -> None:
     claims.release("uid")
 
     assert not claims.is_taken(device)
+
+
+def expensive_world(devices: int) -> World:
+    """Devices that a selector refuses, each after an evaluation that costs much."""
+    loop = "lists.range(25).all(a, lists.range(25).all(b, lists.range(25).all(c, a+b+c >= 0)))"
+    selector = DeviceSelector(CelSelector(f"!({loop})"))
+    request = DeviceRequest("r", ExactDeviceRequest("any", [selector], "ExactCount", 1))
+    claim = ResourceClaim(
+        metadata=ClaimMeta(name="c"), spec=ResourceClaimSpec(DeviceClaim([request]))
+    )
+    return World([Device(f"d{number:02}") for number in range(devices)], set(), [claim])
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_expensive_selectors_count_as_steps_of_the_search(repeat: int) -> None:
+    """What `filterTimeout` limits is counted, not timed, and does not depend on kept answers."""
+    world = expensive_world(4)
+    pools = PoolBuilder(world.slices).seen_from(NODE, {})
+
+    def allocate(max_steps: int) -> Solution | None:
+        return Allocator(
+            NODE, {}, pools, world.claims,
+            classes=world.classes, in_use=world.in_use, max_steps=max_steps,
+        ).allocate()  # fmt: skip
+
+    for _ in range(repeat):
+        assert allocate(100_000) is None
+    with pytest.raises(AllocationError) as error:
+        allocate(20_000)
+
+    assert str(error.value) == f"node {NODE}: timed out trying to allocate devices"

@@ -9,9 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from builders import node, pod
+from builders_v1_36 import spec_with, view
 from podium.cluster.simulation import Simulation
-from podium.library.recordings.replay import profiles_of
-from podium.library.recordings.scenarios import Scenario, objects_of, pending_of, scenario_of
+from podium.engine.rows.rows import OneRow
+from podium.engine.rules.devices.plugin import DynamicResources
+from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.objects.kinds.pod import PodResourceClaim
+from podium.past.recordings.replay import profiles_of
+from podium.past.recordings.scenarios import Scenario, objects_of, pending_of, scenario_of
 
 RECORDINGS = Path(__file__).parents[3] / "golden" / "v1.36-devices"
 FILES = sorted(RECORDINGS.glob("*.jsonl"))
@@ -47,3 +53,41 @@ def test_kept_answers_equal_fresh_ones(file: Path) -> None:
         plain = outcomes(Forgetful(first, others=others, listed_order=True, fast=False), scenario)
 
         assert fast == plain, scenario.name
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_limit_of_steps_applies_to_the_profile_that_has_it(first: int) -> None:
+    requests = [
+        {"name": f"r{i}", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount"}}
+        for i in range(3)
+    ]
+    slice_spec = {
+        "driver": "gpu.example.com",
+        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n",
+        "devices": [{"name": "a"}, {"name": "b"}],
+    }
+    columns = view(
+        node("n"),
+        msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass),
+        msgspec.convert({"metadata": {"name": "n"}, "spec": slice_spec}, ResourceSlice),
+        msgspec.convert(
+            {
+                "metadata": {"name": "mine", "namespace": "default", "uid": "1"},
+                "spec": {"devices": {"requests": requests}},
+            },
+            ResourceClaim,
+        ),
+    )
+    claims = [PodResourceClaim(name="c", resource_claim_name="mine")]
+    wanted = columns.pods.incoming(spec_with(pod("p"), resource_claims=claims))
+    patient, hasty = DynamicResources(), DynamicResources(max_steps=1)
+    errors = {}
+
+    for rule in (patient, hasty) if first == 0 else (hasty, patient):
+        at = OneRow(columns, 0)
+        rule.filter(wanted, at)
+        errors[rule] = at.errors.get(0)
+
+    assert errors[patient] is None
+    assert "timed out trying to allocate devices" in (errors[hasty] or "")

@@ -30,16 +30,16 @@ from builders_v1_36 import attachment, csi_node, current, ephemeral
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import ManyRows, OneRow, as_int
-from podium.engine.rules.volumes.conflicts.v1_13 import NoDiskConflict
-from podium.engine.rules.volumes.conflicts.v1_36 import VolumeRestrictions
-from podium.engine.rules.volumes.limits.v1_13 import (
+from podium.engine.rules.volumes.conflicts.plugin import VolumeRestrictions
+from podium.engine.rules.volumes.conflicts.predicates import NoDiskConflict
+from podium.engine.rules.volumes.limits.plugin import NodeVolumeLimits
+from podium.engine.rules.volumes.limits.predicates import (
     Azure,
     Ebs,
     GcePd,
     MaxCSIVolumeCount,
     MaxVolumeCount,
 )
-from podium.engine.rules.volumes.limits.v1_36 import NodeVolumeLimits
 from podium.engine.state.accounting import WholePod
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming

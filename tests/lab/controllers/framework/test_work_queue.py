@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.controllers.virtual_clock import VirtualClock
-from podium.lab.controllers.framework.work_queue import WorkQueue
+from podium.lab.controllers.framework.work_queue import FAILING_RETRY_SECONDS, WorkQueue
 
 
 @pytest.fixture
@@ -91,3 +91,45 @@ def test_a_waiting_task_is_woken_when_work_is_due_sooner(queue: WorkQueue) -> No
     queue.add("ready, too")
 
     assert len(woken) == 3
+
+
+def test_a_queue_is_idle_while_all_keys_wait_for_clocks() -> None:
+    time = [0.0]
+    queue = WorkQueue(lambda: time[0])
+
+    queue.add_after("tick", 60, clock=True)
+    assert queue.is_idle
+    queue.add_after("tick", 90)
+    assert not queue.is_idle
+    time[0] = 61.0
+    assert queue.pop() == "tick"
+    assert queue.is_idle
+    queue.add_after("work", 5)
+    queue.leave_to_clocks()
+    assert queue.is_idle
+    time[0] = 70.0
+    assert queue.pop() == "work"
+
+
+def test_a_key_that_keeps_failing_waits_for_a_clock() -> None:
+    time = [0.0]
+    queue = WorkQueue(lambda: time[0])
+
+    while queue.retry("bad") <= FAILING_RETRY_SECONDS:
+        assert not queue.is_idle
+        time[0] += 10.0
+        assert queue.pop() == "bad"
+
+    assert queue.is_idle
+    time[0] += 10.0
+    assert queue.pop() == "bad"
+
+
+def test_pauses_of_keys_that_never_come_again_are_forgotten(
+    queue: WorkQueue, clock: VirtualClock
+) -> None:
+    for number in range(10_000):
+        queue.done(number, took=1.0)
+        clock.advance(1.0)
+
+    assert len(queue._paused_until) < 200

@@ -18,10 +18,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
-from podium.engine.rules.devices.capacity import consumed_by, shortage
-from podium.engine.rules.devices.cel.errors import CelError, CompileError
+from podium.cel.errors import CelError, CompileError
+from podium.engine.rules.devices.capacity import (
+    Arithmetic,
+    CapacityError,
+    consumed_by,
+    shortage,
+)
 from podium.engine.rules.devices.constraints import constraint_of
-from podium.engine.rules.devices.pools import OfferedDevice, Pool, node_matches
+from podium.engine.rules.devices.features import DEFAULT_FEATURES, DeviceFeatures
+from podium.engine.rules.devices.pools import DevicePool, OfferedDevice, node_matches
 from podium.objects.kinds.devices import (
     ALL_DEVICES,
     EXACT_COUNT,
@@ -38,19 +44,26 @@ from podium.objects.kinds.pod import NodeSelector, NodeSelectorTerm
 from podium.objects.quantity import nano
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from podium.engine.rules.devices.constraints import Constraint
+    from podium.engine.rules.devices.constraints import ChoiceConstraint
     from podium.engine.state.devices import DeviceClasses, DeviceId, PoolId, ResourceClaims
     from podium.objects.kinds.devices import DeviceClass, DeviceSelector, DeviceTaint, ResourceClaim
 
 #: The number of devices that a claim can get.
 MAX_RESULTS: Final = 32
+#: The effort of an evaluation that takes about as long as a step of the search.
+EFFORT_PER_STEP: Final = 10
+TIMED_OUT: Final = "timed out trying to allocate devices"
 _HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class AllocationError(Exception):
     """The allocation fails with an error of kube-scheduler, on this node and for this attempt."""
+
+
+class SearchTimeoutError(AllocationError):
+    """The search took too many steps."""
 
 
 class SearchNotes(Protocol):
@@ -66,7 +79,7 @@ class SearchNotes(Protocol):
         """A device that was chosen did not lead to a solution."""
 
 
-class Key(NamedTuple):
+class RequestKey(NamedTuple):
     """A request, or one of its alternatives."""
 
     claim: int
@@ -106,7 +119,7 @@ class _Candidate(NamedTuple):
     """A device with the pool through which this node sees it."""
 
     device: OfferedDevice
-    pool: Pool
+    pool: DevicePool
 
 
 class _Choice(msgspec.Struct):
@@ -144,7 +157,7 @@ class Allocator:
         self,
         node: str,
         labels: Mapping[str, str],
-        pools: Sequence[Pool],
+        pools: Sequence[DevicePool],
         claims: Sequence[ResourceClaim],
         *,
         classes: DeviceClasses,
@@ -152,20 +165,21 @@ class Allocator:
         available: CounterCache | None = None,
         max_steps: int = 0,
         notes: SearchNotes | None = None,
+        features: DeviceFeatures = DEFAULT_FEATURES,
     ) -> None:
         """*max_steps* bounds the search; 0 does not."""
+        self._features, self._choices = features, features.choices
+        self._arithmetic = Arithmetic(features.fractions, self._choices.refuses_capacities)
         self._node, self._labels = node, labels
         self._pools, self._claims = pools, claims
         self._classes, self._in_use = classes, in_use
         self._available = CounterCache(in_use) if available is None else available
         self._max_steps, self._steps = max_steps, 0
         self._notes = notes
-        self._candidates = [
-            _Candidate(device, pool) for pool in pools if pool.usable for device in pool.devices
-        ]
-        self._wanted: dict[Key, _Wanted] = {}
-        self._constraints: list[list[Constraint]] = []
-        self._selected: dict[tuple[Key, DeviceId], bool] = {}
+        self._candidates = list(self._in_order(pools))
+        self._wanted: dict[RequestKey, _Wanted] = {}
+        self._constraints: list[list[ChoiceConstraint]] = []
+        self._selected: dict[tuple[RequestKey, DeviceId], bool] = {}
         self._chosen: list[list[_Choice]] = [[] for _ in claims]
         #: The claims for which each device was chosen in this search.
         self._taken: defaultdict[DeviceId, set[int]] = defaultdict(set)
@@ -174,6 +188,15 @@ class Allocator:
         #: Billionths of each counter that chosen devices consume.
         self._counted: dict[PoolId, dict[str, dict[str, int]]] = {}
         self._alternatives: dict[tuple[int, int], int] = {}
+
+    def _in_order(self, pools: Sequence[DevicePool]) -> Iterator[_Candidate | DevicePool]:
+        """The devices that are tried, in order; an invalid pool stands for an error."""
+        for pool in pools:
+            if pool.invalid:
+                if self._choices.fails_on_invalid_pools:
+                    yield pool
+            elif not pool.is_incomplete or self._choices.uses_incomplete_pools:
+                yield from (_Candidate(device, pool) for device in pool.devices)
 
     def allocate(self) -> Solution | None:
         """The first solution; None if there is none."""
@@ -192,7 +215,7 @@ class Allocator:
         for index, claim in enumerate(self._claims):
             least = 0
             for number, request in enumerate(claim.spec.devices.requests or ()):
-                least += self._check_request(Key(index, number), request)
+                least += self._check_request(RequestKey(index, number), request)
             if least > MAX_RESULTS:
                 raise AllocationError(
                     f"claim {claim.key}: number of requested devices {least} "
@@ -200,7 +223,7 @@ class Allocator:
                 )
             constraints = []
             for number, written in enumerate(claim.spec.devices.constraints or ()):
-                constraint = constraint_of(written)
+                constraint = constraint_of(written, self._choices.distinct)
                 if constraint is None:
                     raise AllocationError(
                         f"claim {claim.key}, constraint #{number}: "
@@ -209,18 +232,33 @@ class Allocator:
                 constraints.append(constraint)
             self._constraints.append(constraints)
 
-    def _check_request(self, key: Key, request: DeviceRequest) -> int:
+    def _check_request(self, key: RequestKey, request: DeviceRequest) -> int:
         """The least number of devices that a request needs."""
         if request.first_available:
             counts = [
-                self._check_one(key._replace(sub=place), each, request.name, each.name)
+                self._check_one(
+                    key._replace(sub=place),
+                    each,
+                    request.name,
+                    each.name,
+                    checked_as=self._checked_as(place),
+                )
                 for place, each in enumerate(request.first_available)
             ]
             return min(counts)
         return self._check_one(key, request.exactly or ExactDeviceRequest(), request.name, "")
 
+    def _checked_as(self, place: int) -> int:
+        """The alternative under which the answers of selectors are kept during the checks."""
+        return max(place - 1, 0) if self._choices.mixes_up_alternatives else place
+
     def _check_one(
-        self, key: Key, request: ExactDeviceRequest | DeviceSubRequest, name: str, sub: str
+        self,
+        key: RequestKey,
+        request: ExactDeviceRequest | DeviceSubRequest,
+        name: str,
+        sub: str,
+        checked_as: int = 0,
     ) -> int:
         claim = self._claims[key.claim]
         where = f"claim {claim.key}, request {sub or name}"
@@ -242,13 +280,14 @@ class Allocator:
         if request.allocation_mode == EXACT_COUNT:
             wanted.count = request.count
         elif request.allocation_mode == ALL_DEVICES:
-            wanted.all_devices = self._all_devices(key, wanted, where)
+            checked = key._replace(sub=checked_as)
+            wanted.all_devices = self._all_devices(checked, wanted, where)
             wanted.count = len(wanted.all_devices)
         else:
             raise AllocationError(f"{where}: unsupported count mode {request.allocation_mode}")
         return wanted.count
 
-    def _all_devices(self, key: Key, wanted: _Wanted, where: str) -> list[_Candidate]:
+    def _all_devices(self, key: RequestKey, wanted: _Wanted, where: str) -> list[_Candidate]:
         """Every device that a request for all devices means; in use or not."""
         found = []
         for pool in self._pools:
@@ -261,9 +300,20 @@ class Allocator:
             found += [
                 _Candidate(device, pool)
                 for device in pool.devices
-                if self._is_selectable(key, wanted, device) and not self._lacking(wanted, device)
+                if self._is_selectable(key, wanted, device)
+                and not self._lacking_at_all(wanted, device, where)
             ]
         return found
+
+    def _lacking_at_all(self, wanted: _Wanted, device: OfferedDevice, where: str) -> str:
+        """What a device lacks for a request for all devices."""
+        if not self._choices.all_includes_used_up:
+            return self._lacking(wanted, device)
+        try:
+            return self._shortage(wanted, device, None, None)
+        except CapacityError as error:
+            what = f"checking capacity for device {device.id.device}: {error}"
+            raise AllocationError(f"{where}: {what}") from None
 
     # The search -----------------------------------------------------------------------------------
 
@@ -271,9 +321,9 @@ class Allocator:
         """Allocate a claim and all that follow it."""
         if index >= len(self._claims):
             return True
-        return (yield self._request(Key(index, 0)))
+        return (yield self._request(RequestKey(index, 0)))
 
-    def _request(self, key: Key) -> _Search:
+    def _request(self, key: RequestKey) -> _Search:
         """Allocate a request of a claim and everything that follows it."""
         requests = self._claims[key.claim].spec.devices.requests or ()
         if key.request >= len(requests):
@@ -284,7 +334,7 @@ class Allocator:
             return (yield self._first_available(key))
         return (yield self._devices(key, 0, 0))
 
-    def _first_available(self, key: Key) -> _Search:
+    def _first_available(self, key: RequestKey) -> _Search:
         """The first alternative with which everything that follows can be allocated."""
         exceeded = True
         for sub in range(len(self._request_of(key).first_available or ())):
@@ -297,21 +347,21 @@ class Allocator:
                 return True
         return _TOO_MANY if exceeded else False
 
-    def _devices(self, key: Key, number: int, start: int) -> _Search:
+    def _devices(self, key: RequestKey, number: int, start: int) -> _Search:
         """Choose device *number* of a request, from position *start* on, and all that follows."""
         self._step()
         wanted = self._wanted[key]
         if wanted.all_devices is not None and not wanted.all_devices:
             return False
         if number >= wanted.count:
-            return (yield self._request(Key(key.claim, key.request + 1)))
+            return (yield self._request(RequestKey(key.claim, key.request + 1)))
         if len(self._chosen[key.claim]) + wanted.count - number > MAX_RESULTS:
             return _TOO_MANY
         if wanted.all_devices is not None:
             return (yield self._next_of_all(key, wanted.all_devices, number))
         return (yield self._next_counted(key, wanted, number, start))
 
-    def _next_of_all(self, key: Key, devices: list[_Candidate], number: int) -> _Search:
+    def _next_of_all(self, key: RequestKey, devices: list[_Candidate], number: int) -> _Search:
         """Of all devices there is only one next one to try."""
         if not self._choose(key, self._wanted[key], devices[number], must=True):
             return False
@@ -320,10 +370,12 @@ class Allocator:
             self._undo(key)
         return outcome
 
-    def _next_counted(self, key: Key, wanted: _Wanted, number: int, start: int) -> _Search:
+    def _next_counted(self, key: RequestKey, wanted: _Wanted, number: int, start: int) -> _Search:
         """The first device from *start* on with which everything that follows works out."""
         for place in range(start, len(self._candidates)):
             candidate = self._candidates[place]
+            if isinstance(candidate, DevicePool):
+                raise AllocationError(f"pool {candidate.id.pool} is invalid: {candidate.invalid}")
             if not self._is_possible(key, wanted, candidate.device):
                 continue
             if not self._choose(key, wanted, candidate, must=False):
@@ -336,16 +388,20 @@ class Allocator:
                 return outcome
         return False
 
-    def _step(self) -> None:
-        self._steps += 1
-        if self._max_steps and self._steps > self._max_steps:
-            raise AllocationError(f"node {self._node}: timed out trying to allocate devices")
+    def _evaluated(self, effort: int) -> None:
+        """Count an evaluation as steps, whether or not its answer was kept."""
+        self._step(effort // EFFORT_PER_STEP)
 
-    def _request_of(self, key: Key) -> DeviceRequest:
+    def _step(self, steps: int = 1) -> None:
+        self._steps += steps
+        if self._max_steps and self._steps > self._max_steps:
+            raise SearchTimeoutError(f"node {self._node}: {TIMED_OUT}")
+
+    def _request_of(self, key: RequestKey) -> DeviceRequest:
         requests = self._claims[key.claim].spec.devices.requests or ()
         return requests[key.request]
 
-    def _is_possible(self, key: Key, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _is_possible(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         """What can be said of a device before it is chosen: in use, selectors, capacity."""
         if wanted.admin_access:
             if key.claim in self._taken[device.id]:
@@ -360,7 +416,7 @@ class Allocator:
             return False
         return True
 
-    def _is_free(self, key: Key, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _is_free(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         if self._in_use.is_taken(device.id):
             self._note(key, wanted, device, "in use")
             return False
@@ -369,21 +425,30 @@ class Allocator:
             return False
         return True
 
-    def _is_selectable(self, key: Key, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _is_selectable(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         """Whether the selectors of class and request match, and the device is for this node."""
+        if device.device.binding_conditions and not self._features.binding_conditions:
+            self._note(key, wanted, device, "has binding conditions, which are not supported")
+            return False
         known = self._selected.get((key, device.id))
         if known is None:
             known = self._selected[key, device.id] = self._select(key, wanted, device)
         return known
 
-    def _select(self, key: Key, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _select(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         claim = f"claim {self._claims[key.claim].key}"
         own = f"class {wanted.device_class.name}"
         for where, selectors in (
             (own, wanted.device_class.spec.selectors),
             (claim, wanted.request.selectors),
         ):
-            number = first_mismatch(where, selectors, device)
+            number = first_mismatch(
+                where,
+                selectors,
+                device,
+                self._evaluated,
+                names_device=self._choices.names_device_in_errors,
+            )
             if number is not None:
                 whose = own if where is own else "the request"
                 text = _shown((selectors or ())[number])
@@ -396,16 +461,36 @@ class Allocator:
             return False
         return True
 
-    def _lacking(self, wanted: _Wanted, device: OfferedDevice) -> str:
-        capacity = wanted.request.capacity
-        return shortage(
-            device.device,
-            (capacity.requests if capacity is not None else None) or {},
-            self._in_use.consumed(device.id),
-            self._shared.get(device.id),
-        )
+    def _lacking(self, wanted: _Wanted, device: OfferedDevice, verb: str = "checking") -> str:
+        """What a device lacks for a request, given what is in use and chosen."""
+        used, chosen = self._in_use.consumed(device.id), self._shared.get(device.id)
+        try:
+            return self._shortage(wanted, device, used, chosen)
+        except CapacityError as error:
+            claim = next(c for c, w in self._wanted.items() if w is wanted).claim
+            where = f"claim {self._claims[claim].key}, request {wanted.own_name}"
+            what = f"{verb} capacity for device {device.id}: {error}"
+            raise AllocationError(f"{where}: {what}") from None
 
-    def _choose(self, key: Key, wanted: _Wanted, candidate: _Candidate, *, must: bool) -> bool:
+    def _shortage(
+        self,
+        wanted: _Wanted,
+        device: OfferedDevice,
+        used: Mapping[str, int] | None,
+        chosen: Mapping[str, int] | None,
+    ) -> str:
+        if not self._features.shares:
+            return ""
+        capacity = wanted.request.capacity
+        requested = (capacity.requests if capacity is not None else None) or {}
+        return shortage(device.device, requested, used, chosen, self._arithmetic)
+
+    def _is_shareable(self, device: OfferedDevice) -> bool:
+        return device.is_shareable and self._features.shares
+
+    def _choose(
+        self, key: RequestKey, wanted: _Wanted, candidate: _Candidate, *, must: bool
+    ) -> bool:
         """Take a device for a request, if counters, taints and constraints allow it.
 
         *must*: no other device will do, so that a violated constraint is an error.
@@ -414,12 +499,13 @@ class Allocator:
         if must and not self._is_free_to_take(key, wanted, device):
             return False
         choice = _Choice(candidate, wanted)
-        if device.consumes and not (device.is_shareable and self._has_capacity_in_use(device)):
+        counts = device.consumes and self._features.partitions
+        if counts and not (self._is_shareable(device) and self._has_capacity_in_use(device)):
             if lacking := self._count(candidate):
                 self._note(key, wanted, device, lacking)
                 return False
             choice.counted = True
-        if taint := _untolerated(wanted, device):
+        if self._features.taints and (taint := _untolerated(wanted, device)):
             self._note(key, wanted, device, f"has the taint {taint}")
             self._roll_back(key, choice)
             return False
@@ -433,9 +519,9 @@ class Allocator:
                     "because a claim constraint would not be satisfied"
                 )
             return False
-        if not device.is_shareable:
+        if not self._is_shareable(device):
             self._taken[device.id].add(key.claim)
-        elif lacking := self._lacking(wanted, device):
+        elif lacking := self._lacking(wanted, device, "rechecking"):
             self._note(key, wanted, device, lacking)
             self._roll_back(key, choice)
             return False
@@ -446,7 +532,7 @@ class Allocator:
             self._notes.chosen(key.claim, wanted.full_name, device)
         return True
 
-    def _add_to_constraints(self, key: Key, choice: _Choice) -> str:
+    def _add_to_constraints(self, key: RequestKey, choice: _Choice) -> str:
         """Take a device into the constraints of its claim; the first that it violates."""
         wanted, device = choice.wanted, choice.candidate.device
         for constraint in self._constraints[key.claim]:
@@ -455,29 +541,31 @@ class Allocator:
             choice.constraints += 1
         return ""
 
-    def _is_free_to_take(self, key: Key, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _is_free_to_take(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         if not wanted.admin_access:
             return self._is_free(key, wanted, device)
-        if not device.is_shareable and key.claim in self._taken[device.id]:
+        if not self._is_shareable(device) and key.claim in self._taken[device.id]:
             self._note(key, wanted, device, "already chosen for this claim")
             return False
         return True
 
     def _has_capacity_in_use(self, device: OfferedDevice) -> bool:
-        return device.id in self._shared or self._in_use.consumed(device.id) is not None
+        if device.id in self._shared or self._in_use.consumed(device.id) is not None:
+            return True
+        return self._choices.counts_empty_shares and self._in_use.is_shared(device.id)
 
     def _share(self, wanted: _Wanted, choice: _Choice) -> None:
         """Take a share of a device: no other claim is kept from it."""
         device = choice.candidate.device
         capacity = wanted.request.capacity
         requested = (capacity.requests if capacity is not None else None) or {}
-        choice.consumed = consumed_by(device.device, requested)
+        choice.consumed = consumed_by(device.device, requested, self._arithmetic)
         choice.was_shared = device.id in self._shared
         shared = self._shared.setdefault(device.id, {})
         for name, amount in choice.consumed.items():
             shared[name] = shared.get(name, 0) + nano(amount)
 
-    def _undo(self, key: Key) -> None:
+    def _undo(self, key: RequestKey) -> None:
         """Give back the device that was chosen last for a claim."""
         choice = self._chosen[key.claim].pop()
         device = choice.candidate.device
@@ -490,13 +578,13 @@ class Allocator:
                     self._shared[device.id] = {}
                 else:
                     del self._shared[device.id]
-        if not device.is_shareable:
+        if not self._is_shareable(device):
             self._taken[device.id].discard(key.claim)
         self._roll_back(key, choice)
         if self._notes is not None:
             self._notes.given_up(key.claim, choice.wanted.full_name, device)
 
-    def _roll_back(self, key: Key, choice: _Choice) -> None:
+    def _roll_back(self, key: RequestKey, choice: _Choice) -> None:
         wanted = choice.wanted
         for constraint in reversed(self._constraints[key.claim][: choice.constraints]):
             constraint.remove(wanted.name, wanted.sub)
@@ -524,7 +612,7 @@ class Allocator:
             for counter, amount in amounts.items():
                 own[counter] = own.get(counter, 0) + sign * amount
 
-    def _note(self, key: Key, wanted: _Wanted, device: OfferedDevice, why: str) -> None:
+    def _note(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice, why: str) -> None:
         if self._notes is not None:
             self._notes.turned_down(key.claim, wanted.full_name, device, why)
 
@@ -539,7 +627,9 @@ class Allocator:
                 pool=choice.candidate.device.id.pool,
                 device=choice.candidate.device.id.device,
                 admin_access=True if choice.wanted.admin_access else None,
-                tolerations=choice.wanted.request.tolerations,
+                tolerations=(
+                    choice.wanted.request.tolerations if self._choices.writes_tolerations else None
+                ),
                 binding_conditions=choice.candidate.device.device.binding_conditions,
                 binding_failure_conditions=(
                     choice.candidate.device.device.binding_failure_conditions
@@ -560,7 +650,7 @@ class Allocator:
         requests = claim.spec.devices.requests or ()
         for number in range(len(requests)):
             sub = self._alternatives.get((index, number), 0)
-            wanted = self._wanted[Key(index, number, sub)]
+            wanted = self._wanted[RequestKey(index, number, sub)]
             known = names.get(wanted.device_class.name)
             if known is not None:
                 known.append(wanted.full_name)
@@ -575,15 +665,30 @@ class Allocator:
             if not each.requests:
                 found.append(written)
                 continue
-            # As upstream: once for each request that it names.
-            for number, request in enumerate(requests):
-                sub = self._alternatives.get((index, number), 0)
-                full = self._wanted[Key(index, number, sub)].full_name
-                if request.name in each.requests or (
-                    request.first_available and full in each.requests
-                ):
-                    found.append(written)
+            # Up to v1.36 once for each request that it names.
+            named = [
+                self._is_named(index, number, each.requests) for number in range(len(requests))
+            ]
+            found += [written] * (any(named) if self._choices.merges_settings else sum(named))
+        if self._choices.merges_settings:
+            found = [self._for_all(index, each) for each in found]
         return found
+
+    def _is_named(self, index: int, number: int, names: Sequence[str]) -> bool:
+        """Whether names of requests mean a request, or the alternative that it got."""
+        request = (self._claims[index].spec.devices.requests or ())[number]
+        sub = self._alternatives.get((index, number), 0)
+        full = self._wanted[RequestKey(index, number, sub)].full_name
+        return request.name in names or bool(request.first_available and full in names)
+
+    def _for_all(self, index: int, written: DeviceConfig) -> DeviceConfig:
+        """Settings for all requests name none of them."""
+        requests = self._claims[index].spec.devices.requests or ()
+        if written.requests and all(
+            self._is_named(index, number, written.requests) for number in range(len(requests))
+        ):
+            return DeviceConfig(written.source, None, written.opaque)
+        return written
 
 
 class CounterCache:
@@ -591,20 +696,20 @@ class CounterCache:
 
     def __init__(self, in_use: ResourceClaims) -> None:
         self._in_use = in_use
-        self._left: dict[int, tuple[Pool, dict[str, dict[str, int]]]] = {}
+        self._left: dict[int, tuple[DevicePool, dict[str, dict[str, int]]]] = {}
 
     def forget(self) -> None:
         """Devices were taken or given back: compute again what is left."""
         self._left.clear()
 
-    def of(self, pool: Pool) -> Mapping[str, Mapping[str, int]]:
+    def of(self, pool: DevicePool) -> Mapping[str, Mapping[str, int]]:
         """Billionths of each counter that are left, less than nothing if too much is in use."""
         known = self._left.get(id(pool))
         if known is None:
             known = self._left[id(pool)] = (pool, self._compute(pool))
         return known[1]
 
-    def _compute(self, pool: Pool) -> dict[str, dict[str, int]]:
+    def _compute(self, pool: DevicePool) -> dict[str, dict[str, int]]:
         left = {name: dict(amounts) for name, amounts in pool.counters.items()}
         for device in (*pool.devices, *pool.elsewhere):
             if device.consumes and self._in_use.is_used(device.id):
@@ -616,17 +721,38 @@ class CounterCache:
         return left
 
 
+#: What errors about an attribute or capacity that a device does not have end in, from v1.37 on.
+_ADVICE: Final = (
+    "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
+    "has() for optional fields"
+)
+
+
 def first_mismatch(
-    where: str, selectors: Sequence[DeviceSelector] | None, device: OfferedDevice
+    where: str,
+    selectors: Sequence[DeviceSelector] | None,
+    device: OfferedDevice,
+    evaluated: Callable[[int], None] | None = None,
+    *,
+    names_device: bool = False,
 ) -> int | None:
-    """The first selector that does not match a device; errors name *where* the selector is."""
+    """The first selector that does not match a device; errors name *where* the selector is.
+
+    *evaluated* is told the effort of each evaluation. *names_device*: runtime errors name the
+    device and say what would help.
+    """
     for number, selector in enumerate(selectors or ()):
         expression = selector.cel.expression if selector.cel is not None else ""
-        answer = device.answer(expression)
+        answer, effort = device.answer(expression)
+        if evaluated is not None:
+            evaluated(effort)
         if isinstance(answer, CompileError):
             raise AllocationError(f"{where}: selector #{number}: CEL compile error: {answer}")
         if isinstance(answer, CelError):
-            raise AllocationError(f"{where}: selector #{number}: CEL runtime error: {answer}")
+            on = f" on device {device.id}" if names_device else ""
+            advice = f". {_ADVICE}" if names_device and "no such key:" in str(answer) else ""
+            what = f"CEL runtime error: {answer}{advice}"
+            raise AllocationError(f"{where}: selector #{number}{on}: {what}")
         if not answer:
             return number
     return None

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.objects.kinds.devices import CLAIM_FINALIZER, ClaimConsumer, ResourceClaimStatus
 
 if TYPE_CHECKING:
-    from podium.engine.state.device_plan import ClaimPlan
+    from podium.engine.state.reservation import ClaimPlan
     from podium.objects.kinds.devices import Allocation, ResourceClaim
     from podium.objects.kinds.pod import Pod
 

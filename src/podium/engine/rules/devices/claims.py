@@ -26,8 +26,11 @@ class ClaimProblem(Exception):  # noqa: N818 - a reason to wait, not an error
     """A claim of the pod is missing, is being deleted, or belongs to another pod."""
 
 
-def claims_of(pod: Pod, claims: ResourceClaims) -> list[ResourceClaim]:
-    """The claims that the pod names, in order; the first problem is raised."""
+def claims_of(pod: Pod, claims: ResourceClaims, word: str = "Pod") -> list[ResourceClaim]:
+    """The claims that the pod names, in order; the first problem is raised.
+
+    *word* is what texts call the pod that a claim was not made for.
+    """
     found = []
     for entry in pod.spec.resource_claims or ():
         name, made = _name_of(pod, entry)
@@ -41,7 +44,8 @@ def claims_of(pod: Pod, claims: ResourceClaims) -> list[ResourceClaim]:
         owner = claim.metadata.controller()
         if made and (owner is None or owner.uid != pod.uid):
             raise ClaimProblem(
-                f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
+                f"ResourceClaim {claim.key} was not created for {word} {pod.key} "
+                f"({word} is not owner)"
             )
         found.append(claim)
     return found

@@ -6,7 +6,7 @@ constraint.go and allocator_incubating.go, Kubernetes v1.36.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from podium.engine.rules.devices.pools import OfferedDevice
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Attribute = tuple[str, object]
 
 
-class Constraint(Protocol):
+class ChoiceConstraint(Protocol):
     """What the devices chosen so far demand of the next one."""
 
     @property
@@ -87,9 +87,37 @@ class SameAttribute(_Named):
 
 
 class DistinctAttribute(_Named):
-    """A device has a value that the others do not have.
+    """A device has a value that no other device of the claim has."""
 
-    As upstream, one value is remembered per request, the newest: within a request of several
+    def __init__(self, requests: list[str] | None, attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: list[Attribute] = []
+
+    @property
+    def text(self) -> str:
+        """The constraint in words."""
+        return f"distinctAttribute {self._attribute}"
+
+    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
+        """Take a device into the set if no other has its value."""
+        if not self._applies(request, subrequest):
+            return True
+        value = self._value(device)
+        if value is None or value in self._values or (value[0] == "" and self._values):
+            return False
+        self._values.append(value)
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Take the device that was added last out again."""
+        if self._applies(request, subrequest):
+            self._values.pop()
+
+
+class DistinctFromLast(_Named):
+    """A device has a value that the last device of each request does not have.
+
+    In v1.36 one value is remembered per request, the newest: within a request of several
     devices a value may come back after another one, and taking a device out forgets the value.
     """
 
@@ -122,12 +150,18 @@ class DistinctAttribute(_Named):
             self._devices -= 1
 
 
-def constraint_of(written: DeviceConstraint) -> Constraint | None:
-    """The constraint as it is written; None for a kind that is not known."""
+def constraint_of(
+    written: DeviceConstraint, distinct: Literal["unknown", "last", "all"] = "last"
+) -> ChoiceConstraint | None:
+    """The constraint as it is written; None for a kind that is not known.
+
+    *distinct* tells with which devices a distinct attribute is compared.
+    """
     if written.match_attribute is not None:
         return SameAttribute(written.requests, written.match_attribute)
-    if written.distinct_attribute is not None:
-        return DistinctAttribute(written.requests, written.distinct_attribute)
+    if written.distinct_attribute is not None and distinct != "unknown":
+        kind = DistinctAttribute if distinct == "all" else DistinctFromLast
+        return kind(written.requests, written.distinct_attribute)
     return None
 
 

@@ -1,7 +1,8 @@
 """What is kept between decisions about devices: the pools of each row, and answers per row.
 
 Which pools a row sees follows from the slices and from the node. Whether some claims can be
-allocated on a row follows from these pools, from the devices in use in them, and from the requests.
+allocated on a row follows from these pools, from the devices in use in them, from the requests, and
+from the limit of search steps of the profile.
 Each is kept until something that it follows from changes: claims made from one template are decided
 without looking at devices of rows where nothing changed.
 """
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from podium.engine.rules.devices.allocator import CounterCache
-from podium.engine.rules.devices.pools import Pool, PoolBuilder, PoolError
+from podium.engine.rules.devices.features import DEFAULT_FEATURES, DeviceFeatures
+from podium.engine.rules.devices.pools import DevicePool, PoolBuilder, PoolError
 from podium.engine.state.devices import is_local
+from podium.engine.state.journal import Follower
 
 if TYPE_CHECKING:
     from podium.engine.state.devices import PoolId
@@ -38,7 +41,7 @@ class RowAnswer:
         self.error = error
 
 
-class RowAnswers:
+class RequestAnswers:
     """The answers for one set of requests, per row; errors are never kept."""
 
     __slots__ = ("codes", "scores", "seen")
@@ -53,52 +56,53 @@ class RowAnswers:
 class DeviceLedger:
     """The pools that rows see, and the answers that follow from them."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, features: DeviceFeatures = DEFAULT_FEATURES) -> None:
         self._view = view
         catalog = view.catalog
         self._slices, self._claims = catalog.resource_slices, catalog.resource_claims
         self._classes = catalog.device_classes
-        self.builder = PoolBuilder(self._slices)
+        self._taint_rules = catalog.device_taint_rules
+        self.builder = PoolBuilder(self._slices, features, self._taint_rules)
         self.counters = CounterCache(self._claims)
         self._tick = 0
+        self._rows = Follower(view.journal.rows, view.journal)
+        self._slice_pools = Follower(self._slices.pools)
+        self._claim_pools = Follower(self._claims.pools)
         self._start_over()
 
     def _start_over(self) -> None:
         view = self._view
         rows = view.nodes.capacity
-        self._epoch = view.journal.epoch
-        self._rows_read = view.journal.rows.end
-        self._slices_read = self._slices.pools.end
-        self._claims_read = self._claims.pools.end
+        for follower in (self._rows, self._slice_pools, self._claim_pools):
+            follower.start_over()
         self._classes_version = self._classes.version
+        self._rules_version = self._taint_rules.version
         #: Changes whenever something changed that the answers for a row follow from.
         self._tick += 1
         self.states = np.full(rows, self._tick, np.int64)
-        self._pools: list[list[Pool] | None] = [None] * rows
+        self._pools: list[list[DevicePool] | None] = [None] * rows
         self._labels: list[Mapping[str, str] | None] = [None] * rows
         self._rows_of: defaultdict[PoolId, set[int]] = defaultdict(set)
-        self._answers: OrderedDict[Hashable, RowAnswers] = OrderedDict()
+        self._answers: OrderedDict[Hashable, RequestAnswers] = OrderedDict()
         self.builder.forget(None)
         self.counters.forget()
 
     def refresh(self) -> None:
         """Take note of everything that changed since the last decision."""
         view = self._view
-        news = view.journal.rows.since(self._rows_read)
-        slices = self._slices.pools.since(self._slices_read)
-        claims = self._claims.pools.since(self._claims_read)
-        if (
-            self._epoch != view.journal.epoch
-            or len(self.states) != view.nodes.capacity
-            or news is None
-            or slices is None
-            or claims is None
-        ):
+        news, slices, claims = (
+            self._rows.news(),
+            self._slice_pools.news(),
+            self._claim_pools.news(),
+        )
+        if self._rules_version != self._taint_rules.version:
+            self.builder.forget_taints()
             self._start_over()
             return
-        self._rows_read = view.journal.rows.end
-        self._slices_read = self._slices.pools.end
-        self._claims_read = self._claims.pools.end
+        resized = len(self.states) != view.nodes.capacity
+        if resized or news is None or slices is None or claims is None:
+            self._start_over()
+            return
         if self._classes_version != self._classes.version:
             self._classes_version = self._classes.version
             self._answers.clear()
@@ -107,11 +111,11 @@ class DeviceLedger:
             if self._labels[row] != self._labels_of(row):
                 self._forget_pools(row)
         if slices:
-            self._slices_changed(slices)
+            self._slices_changed(set(slices))
         if claims:
             self.counters.forget()
             self._tick += 1
-            for pool in claims:
+            for pool in set(claims):
                 for row in self._rows_of.get(pool, ()):
                     self.states[row] = self._tick
 
@@ -140,7 +144,7 @@ class DeviceLedger:
         node = self._view.nodes.objects[row]
         return node.labels if node is not None else {}
 
-    def pools_of(self, row: int) -> list[Pool]:
+    def pools_of(self, row: int) -> list[DevicePool]:
         """The pools that a row sees, in the order in which they are tried."""
         found = self._pools[row]
         if found is None:
@@ -164,7 +168,7 @@ class DeviceLedger:
         """
         kept = self._answers.get(key)
         if kept is None:
-            kept = self._answers[key] = RowAnswers(len(self.states))
+            kept = self._answers[key] = RequestAnswers(len(self.states))
             if len(self._answers) > KEPT_ANSWERS:
                 self._answers.popitem(last=False)
         else:
@@ -202,15 +206,16 @@ class DeviceLedger:
         return answer
 
 
-def _selects_nodes(pool: Pool) -> bool:
+def _selects_nodes(pool: DevicePool) -> bool:
     return any(each.slice.spec.per_device_node_selection for each in pool.devices)
 
 
-def ledger_of(view: View) -> DeviceLedger:
-    """The ledger of a view, up to date."""
-    found: DeviceLedger | None = view.ledgers.get(_LEDGER)
+def ledger_of(view: View, features: DeviceFeatures = DEFAULT_FEATURES) -> DeviceLedger:
+    """The ledger of a view for some features, up to date."""
+    key = (_LEDGER, features)
+    found: DeviceLedger | None = view.ledgers.get(key)
     if found is None:
-        found = view.ledgers[_LEDGER] = DeviceLedger(view)
+        found = view.ledgers[key] = DeviceLedger(view, features)
     else:
         found.refresh()
     return found

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from podium.engine.rules.devices.claims import SPECIAL_NAME
-from podium.engine.state.pod_requests import pod_requests, rounded
+from podium.engine.state.accounting import pod_requests, rounded
+from podium.engine.state.pod_class import once_per_requests
 from podium.objects.kinds.devices import (
     EXACT_COUNT,
     EXTENDED_RESOURCE_CLAIM,
@@ -39,12 +40,9 @@ def may_be_served(name: str) -> bool:
     return is_extended(name) or name.startswith(IMPLICIT_RESOURCE_PREFIX)
 
 
+@once_per_requests
 def extended_requests(cls: PodClass) -> dict[str, int]:
     """The extended resources that pods of a class request, with amounts above zero."""
-    return cls.requests.once("extended requests", lambda: _compute_requests(cls))
-
-
-def _compute_requests(cls: PodClass) -> dict[str, int]:
     exact = pod_requests(cls.sample)
     found = {name: rounded(name, n) for name, n in exact.items() if is_scalar(name)}
     return {name: n for name, n in sorted(found.items()) if n and may_be_served(name)}

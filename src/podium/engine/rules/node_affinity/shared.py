@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 from podium.engine.framework.causes import Cause, Expression, NoTerms
 from podium.engine.rows.node_match import label_keys, selects, selects_any
 from podium.engine.rows.rows import NAME_FIELD, Flags, K, OneRow, Rows
+from podium.engine.state.pod_class import once_per_form
 from podium.objects.kinds.pod import NodeSelector
-from podium.objects.selectors.selectors import NodeTerm, Selector, from_map, node_terms
+from podium.objects.selectors.selectors import (
+    NodeTerm,
+    Selector,
+    from_map,
+    node_term_fault,
+    node_terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -25,12 +32,9 @@ REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTer
 Required = tuple[Selector | None, tuple[NodeTerm, ...] | None]
 
 
+@once_per_form
 def required_node(cls: PodClass) -> Required:
     """The compiled nodeSelector and required terms; None where the pod has none."""
-    return cls.form.once("required node", lambda: _required_node(cls))
-
-
-def _required_node(cls: PodClass) -> Required:
     affinity = cls.spec.affinity and cls.spec.affinity.node_affinity
     required = affinity.required if affinity else None
     selector = from_map(cls.spec.node_selector) if cls.spec.node_selector else None
@@ -90,7 +94,8 @@ def unmet_terms(
         place = f"{where}[{index}]"
         failed = list(_unmet_term(reason, place, term, at, fields))
         if term is None and _asks(wanted, index):
-            failed = [NoTerms(reason.text, place, invalid=True)]
+            fault = node_term_fault((wanted.node_selector_terms or ())[index])
+            failed = [NoTerms(reason.text, place, invalid=True, why=fault)]
         if not failed:
             return
         found += failed

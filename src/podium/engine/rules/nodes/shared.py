@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.causes import Cause, Cordoned, OtherNode
-from podium.engine.framework.rule import BitFilter, Scope
+from podium.engine.framework.rule import BitFilter, Scope, scope_with
 from podium.engine.rows.rows import Ints, K, Rows
 from podium.objects.kinds.node import Taint
 from podium.objects.taints import tolerated
@@ -24,7 +24,8 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"
 
 def tolerates_cordon(cls: PodClass) -> bool:
     """Whether the pod tolerates the taint of unschedulable nodes."""
-    return tolerated(cls.spec.tolerations, UNSCHEDULABLE_TAINT)
+    tolerations = cls.spec.tolerations
+    return bool(tolerations) and tolerated(tolerations, UNSCHEDULABLE_TAINT)
 
 
 def cordon(reason: Reason, at: OneRow) -> Iterator[Cause]:
@@ -71,14 +72,11 @@ class NamedNodeFilter(BitFilter):
     """
 
     keyed_by_form = True
+    scope = scope_with("host", Scope.NODE)
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The node that the pod names."""
         return cls.host
-
-    def scope(self, cls: PodClass) -> Scope:
-        """The node, for pods with `spec.nodeName`."""
-        return Scope.NODE if cls.host else Scope.NONE
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 on every other node."""
@@ -97,7 +95,7 @@ class NamedNodeFilter(BitFilter):
 
 
 def zero_for_all_values(
-    memo: dict[object, Any], column: FactColumn, answer: Callable[[Any], int], key: str
+    memo: dict[object, Any], column: FactColumn, answer: Callable[[Any], int], key: object
 ) -> bool:
     """Whether `answer` is 0 for every distinct value of a column of node facts.
 

@@ -12,11 +12,12 @@ from podium.engine.framework.causes import (
     Cause,
     DomainCount,
     MissingPods,
-    PlacedPod,
+    PodOnNode,
     ScoreNumber,
 )
 from podium.engine.framework.rule import Watched
-from podium.engine.rows.rows import as_int
+from podium.engine.framework.trace import Prepared
+from podium.engine.rows.rows import Ints, K, Rows, as_int
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
 
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 #: Up to so many label sets are matched against a term before a tally of its pods is made.
 MOST_LABEL_SETS = 8
+
+
+#: What the metadata of a pod holds: pairs of pods whose anti-affinity selects it, and of its own.
+EXISTING_PAIRS = "pairs of placed pods whose anti-affinity selects the pod"
+AFFINITY_PAIRS = "pairs of placed pods that the pod's affinity selects"
+ANTI_AFFINITY_PAIRS = "pairs of placed pods that the pod's anti-affinity selects"
 
 
 def watched_by(cls: PodClass) -> Watched:
@@ -110,7 +117,7 @@ def blocking_pods(
 
 def _pods_in_domain(
     tally: Tally, key: str, value: str, at: OneRow, *, carried: bool
-) -> Iterator[PlacedPod]:
+) -> Iterator[PodOnNode]:
     view = at.view
     column = view.nodes.label_column(key)
     rows = np.flatnonzero((tally.rows > 0) & (column.ids == column.index[value]))
@@ -180,6 +187,19 @@ def weighted_domains(
             where = f"{key}={at.node_labels.get(key, '')}"
             what = f"{names[tally, key]} (weight {weight}, {count} in {where})"
             yield ScoreNumber(what, weight * count)
+
+
+def prepared_pairs(rule: str, name: str, tally: Tally, key: str, view: View) -> Prepared:
+    """The topology pairs (key and value) in which a tally counts pods."""
+    sums, values = tally.by_domain(key), view.nodes.label_column(key).values
+    pairs = [f"{key}={values[d] or ''} ({int(sums[d])})" for d in np.flatnonzero(sums).tolist()]
+    more = f" and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
+    return Prepared(rule, name, f"{', '.join(pairs[:MOST_NAMED])}{more}" or "none")
+
+
+def scaled_between(at: Rows[K], sums: Ints[K], lowest: int, highest: int, best: int) -> Ints[K]:
+    """Sums scaled from 0, for the *lowest*, to *best*, for the *highest*; in doubles."""
+    return at.truncate(float(best) * ((sums - lowest) / (highest - lowest)))
 
 
 def term_text(term: PodTerm) -> str:

@@ -1,19 +1,36 @@
-"""The function shape of RequestedToCapacityRatio, and the causes of too little room."""
+"""What both generations say of too little room, and the shape of RequestedToCapacityRatio."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podium.engine.framework.causes import Cause, PodAmount, Room
 from podium.engine.rows.rows import Ints, K, OneRow, Rows, as_int
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from podium.engine.rows.rows import ManyRows
-    from podium.engine.state.verdicts import Reason
     from podium.engine.state.view import View
+
+_INSUFFICIENT: Final = "Insufficient "
+TOO_MANY_PODS: Final = Reason("Too many pods")
+
+
+@cache
+def insufficient(resource: str) -> Reason:
+    """The reason for a resource of which too little is left."""
+    return Reason(f"{_INSUFFICIENT}{resource}")
+
+
+def lacking_resource(reason: str) -> str | None:
+    """The resource of which a node has too little, by the text of the reason; None for others."""
+    if reason == TOO_MANY_PODS.text:
+        return "pods"
+    return reason.removeprefix(_INSUFFICIENT) if reason.startswith(_INSUFFICIENT) else None
 
 
 def room_keys(columns: Iterable[int], at: ManyRows) -> list[Hashable]:

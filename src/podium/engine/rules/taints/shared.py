@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from podium.engine.framework.causes import Cause, ScoreNumber, UntoleratedTaint
-from podium.engine.framework.rule import BitFilter, Everywhere, ScoreRule, Watched, scaled_to
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows
+from podium.engine.framework.rule import (
+    BitFilter,
+    Everywhere,
+    ScoreRule,
+    Watched,
+    scaled_one,
+    scaled_to,
+)
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar
 from podium.engine.rules.nodes.shared import zero_for_all_values
-from podium.engine.state.pod_class import encoded
+from podium.engine.state.pod_class import encoded, once_per_form
 from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
@@ -39,9 +46,10 @@ def count_untolerated_preferences(cls: PodClass, taints: tuple[Taint, ...]) -> i
     return sum(t.effect == "PreferNoSchedule" and not tolerated(kept, t) for t in taints)
 
 
+@once_per_form
 def tolerations_key(cls: PodClass) -> bytes:
     """Equal for pods with equal tolerations."""
-    return cls.form.once("tolerations", lambda: encoded(cls.spec.tolerations))
+    return encoded(cls.spec.tolerations)
 
 
 class UntoleratedTaints(BitFilter):
@@ -87,7 +95,12 @@ class UntoleratedPreferences(ScoreRule):
     highest: int
     formula = "fewer PreferNoSchedule taints that the pod does not tolerate are better"
 
-    def numbers(self, pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
         """The taints that count."""
         for taint in at.view.nodes.facts.taints.on(at.row):
             if count_untolerated_preferences(pod.cls, (taint,)):
@@ -105,7 +118,7 @@ class UntoleratedPreferences(ScoreRule):
             pod.cls.form.memo,
             column,
             lambda taints: count_untolerated_preferences(pod.cls, taints),
-            "soft taints",
+            UntoleratedPreferences,
         )
         return Everywhere(self.highest) if same else None
 
@@ -119,3 +132,14 @@ class UntoleratedPreferences(ScoreRule):
     def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Fewer taints score higher."""
         return scaled_to(self.highest, at, raw, reverse=True)
+
+    def normalize_one(
+        self,
+        pod: Incoming,  # noqa: ARG002
+        at: OneRow,
+        among: ManyRows,
+        raw: np.ndarray,
+        own: Ints[Scalar],
+    ) -> Ints[Scalar]:
+        """The same for one row."""
+        return scaled_one(self.highest, at, among, raw, own, reverse=True)

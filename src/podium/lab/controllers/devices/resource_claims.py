@@ -24,7 +24,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import FINISHED, PodInfo
 from podium.objects.kinds.devices import CLAIM_FINALIZER
 from podium.objects.kinds.meta import JsonObject
@@ -75,7 +75,7 @@ class ResourceClaimController(Controller[ClaimWork]):
         if new is not None and not is_terminating(new):
             self.enqueue(ClaimWork("Pod", key_of(new)))
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         for pod in pods.all.values():
             if pod.uses_claims:
                 self._on_pod(None, self.cluster.get("Pod", *pod.key))

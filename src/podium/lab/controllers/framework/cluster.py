@@ -15,9 +15,9 @@ from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError
 from podium.lab.api.timestamps import format_time
 from podium.lab.controllers.framework.clock import Clock
-from podium.lab.controllers.framework.events import EventRecorder
+from podium.lab.controllers.framework.events import ControllerEvents
 from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue
 from podium.lab.registry.registry import Registry
@@ -42,8 +42,8 @@ class Cluster:
         self.registry = registry
         self.now = clock.now
         self.queue = WorkQueue(clock.now)
-        self.pods = PodIndex()
-        self.events = EventRecorder(registry, clock.now)
+        self.pods = LabPods()
+        self.events = ControllerEvents(registry, clock.now)
         self._objects: dict[str, dict[Key, JsonObject]] = {}
         self._by_namespace: dict[tuple[str, str], dict[Key, JsonObject]] = {}
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.object_fields import key_of
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
@@ -21,7 +21,7 @@ Handler = Callable[[JsonObject | None, JsonObject | None], None]
 #: The same for pods, which are not decoded as a whole.
 PodHandler = Callable[[PodInfo | None, PodInfo | None], None]
 #: Called once, with all pods that exist when the controllers start.
-ListedPodsHandler = Callable[[PodIndex], None]
+ListedPodsHandler = Callable[[LabPods], None]
 #: The same for custom objects, with the qualified name of their resource.
 CustomHandler = Callable[[str, JsonObject | None, JsonObject | None], None]
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -59,10 +59,13 @@ class Controller(Generic[KeyT]):
         """Have *handler* called for every change of a custom object."""
         self.custom_handler = handler
 
-    def enqueue(self, key: KeyT, after: float = 0.0) -> None:
-        """Sync *key* as soon as possible, or in so many seconds."""
+    def enqueue(self, key: KeyT, after: float = 0.0, *, clock: bool = False) -> None:
+        """Sync *key* as soon as possible, or in so many seconds.
+
+        With *clock* the delay follows from the time of day, not from a change of the cluster.
+        """
         if after > 0:
-            self.cluster.queue.add_after((self, key), after)
+            self.cluster.queue.add_after((self, key), after, clock=clock)
         else:
             self.cluster.queue.add((self, key))
 
@@ -71,7 +74,7 @@ class Controller(Generic[KeyT]):
         raise NotImplementedError
 
 
-def no_listed_pods(_: PodIndex) -> None:
+def no_listed_pods(_: LabPods) -> None:
     """Do nothing for the pods that exist when the controllers start."""
 
 

@@ -26,7 +26,7 @@ _NOT_FOUND: Final = 404
 _Identity = tuple[str, str, str, str]  # uid, reason, message, component
 
 
-class EventRecorder:
+class ControllerEvents:
     """Writes events about objects, within a budget."""
 
     def __init__(self, registry: Registry, now: Callable[[], float]) -> None:

@@ -46,7 +46,7 @@ class OwnedPods:
                 self.ready += by
 
 
-class PodIndex:
+class LabPods:
     """All pods of the cluster, and where to find them."""
 
     def __init__(self) -> None:

@@ -4,6 +4,10 @@ A key names an object that may need work, not the work itself. It is ready now o
 A key whose sync failed waits twice as long each time. A key whose sync took long is held back for
 a multiple of that time, so that a single large object cannot take up all of the time.
 
+A key may also wait for a clock: the next tick of a cron job, the next look of an autoscaler, the
+next retry of a sync that keeps failing. Such keys are due whatever happens in the cluster, and a
+queue that holds no others is idle.
+
 Upstream: client-go/util/workqueue (delaying_queue.go, default_rate_limiters.go).
 """
 
@@ -21,6 +25,10 @@ MAX_RETRY_SECONDS: Final = 30.0
 #: A sync that takes longer than this holds its key back for `PAUSE_FACTOR` times as long.
 SLOW_SYNC_SECONDS: Final = 0.004
 PAUSE_FACTOR: Final = 9.0
+#: A key that failed so often that it waits longer than this many seconds waits for a clock.
+FAILING_RETRY_SECONDS: Final = 1.0
+#: So many pauses are kept without looking for those that are over.
+_FEW_PAUSES: Final = 64
 
 
 class WorkQueue:
@@ -35,8 +43,12 @@ class WorkQueue:
         self._ready: OrderedDict[Hashable, None] = OrderedDict()
         self._delayed: list[tuple[float, int, Hashable]] = []
         self._due: dict[Hashable, float] = {}
+        #: The keys in `_due` that wait for a clock.
+        self._clocks: set[Hashable] = set()
         self._failures: dict[Hashable, int] = {}
         self._paused_until: dict[Hashable, float] = {}
+        #: From how many pauses on those that are over are looked for.
+        self._most_pauses = _FEW_PAUSES
         self._sequence = count()
 
     def __len__(self) -> int:
@@ -58,11 +70,18 @@ class WorkQueue:
         if len(self._ready) == 1:
             self.on_wake()
 
-    def add_after(self, key: Hashable, seconds: float) -> None:
-        """Make *key* ready in so many seconds, unless it is due sooner."""
+    def add_after(self, key: Hashable, seconds: float, *, clock: bool = False) -> None:
+        """Make *key* ready in so many seconds, unless it is due sooner.
+
+        With *clock* that happens whatever happens in the cluster: the queue is idle meanwhile.
+        """
         if seconds <= 0:
             self.add(key)
             return
+        if not clock:
+            self._clocks.discard(key)
+        elif key not in self._due:
+            self._clocks.add(key)
         due = self.now() + seconds
         if self._due.get(key, due + 1) <= due:
             return
@@ -76,14 +95,22 @@ class WorkQueue:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         wait = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), MAX_RETRY_SECONDS)
-        self.add_after(key, wait)
+        self.add_after(key, wait, clock=wait > FAILING_RETRY_SECONDS)
         return wait
 
     def done(self, key: Hashable, took: float) -> None:
         """Forget the failures of a key whose sync succeeded and took so many seconds."""
         self._failures.pop(key, None)
         if took > SLOW_SYNC_SECONDS:
-            self._paused_until[key] = self.now() + took * PAUSE_FACTOR
+            now = self.now()
+            self._forget_pauses(now)
+            self._paused_until[key] = now + took * PAUSE_FACTOR
+
+    def _forget_pauses(self, now: float) -> None:
+        """Drop the pauses that are over, of keys that may never come again."""
+        if len(self._paused_until) >= self._most_pauses:
+            self._paused_until = {key: at for key, at in self._paused_until.items() if at > now}
+            self._most_pauses = 2 * len(self._paused_until) + _FEW_PAUSES
 
     def pop(self) -> Hashable | None:
         """Remove and return the next ready key; None if there is none."""
@@ -101,12 +128,22 @@ class WorkQueue:
             heappop(self._delayed)
         return self._delayed[0][0] if self._delayed else None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key is ready, and all that are due later wait for a clock."""
+        return not self._ready and len(self._due) == len(self._clocks)
+
+    def leave_to_clocks(self) -> None:
+        """Take everything that is due later as a matter of time: the queue is idle meanwhile."""
+        self._clocks.update(self._due)
+
     def _move_due_keys(self) -> None:
         now = self.now()
         while self._delayed and self._delayed[0][0] <= now:
             due, _, key = heappop(self._delayed)
             if self._due.get(key) == due:
                 del self._due[key]
+                self._clocks.discard(key)
                 self._paused_until.pop(key, None)
                 self._ready[key] = None
 

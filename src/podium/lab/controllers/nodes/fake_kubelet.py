@@ -16,7 +16,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key, annotation, condition
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, PodInfo
 from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
@@ -26,6 +26,7 @@ _MANY_STARTING: Final = 20
 _POD_CIDR: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
 _POD_CIDR_SIZE: Final = 1 << 22
 _KILLED: Final = 137
+_DEADLINE: Final = "DeadlineExceeded"
 _GRACE: Final = "deletionGracePeriodSeconds"
 
 
@@ -36,7 +37,8 @@ class KubeletTimings:
     start: float = 0.15
     #: None: a deleted pod stops at the end of its grace period.
     stop: float | None = 0.5
-    job: float = 3.0
+    #: None: pods of jobs run until something ends them.
+    job: float | None = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class FakeKubelet(Controller[Key]):
         for key in self.cluster.pods.on_node(new["metadata"]["name"]):
             self.enqueue(key)
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         """Continue after the IPs in use, and look at the pods that do not run as they should."""
         nodes = self.cluster.list("Node")
         ready = {node["metadata"]["name"] for node in nodes if _readiness(node) == "True"}
@@ -160,7 +162,8 @@ class FakeKubelet(Controller[Key]):
         now = self.cluster.now()
         due = (parse_time(found["status"].get("startTime")) or now) + end.seconds
         if now < due:
-            self.enqueue(pod.key, after=due - now)
+            is_deadline = end.reason == _DEADLINE
+            self.enqueue(pod.key, after=due - now, clock=is_deadline)
             return
         self._update_status(
             pod.key,
@@ -175,7 +178,7 @@ class FakeKubelet(Controller[Key]):
             seconds = self.timings.job
         deadline = pod["spec"].get("activeDeadlineSeconds")
         if deadline is not None and (seconds is None or deadline < seconds):
-            return _End(float(deadline), _KILLED, "DeadlineExceeded")
+            return _End(float(deadline), _KILLED, _DEADLINE)
         if seconds is None:
             return None
         return _End(seconds, int(_number(annotation(pod, EXIT_CODE)) or 0))

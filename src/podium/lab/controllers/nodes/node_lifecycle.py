@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import condition
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.nodes.node_registration import (
     default_labels,
@@ -72,7 +72,7 @@ class NodeLifecycleController(Controller[str]):
         elif not is_registered(new) or desired_taints(new, "") != _taints(new):
             self.enqueue(name)
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         for name in pods.by_node:
             if self.cluster.get("Node", "", name) is None:
                 self.enqueue(name, after=_QUARANTINE)

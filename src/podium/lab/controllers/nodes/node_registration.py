@@ -9,10 +9,10 @@ import zlib
 from typing import Final
 
 from podium.lab.controllers.framework.object_fields import condition
-from podium.lab.schema.release import minor_release
 from podium.objects.kinds.meta import JsonObject
+from podium.releases import DEFAULT_RELEASE
 
-KUBELET_VERSION: Final = f"v1.{minor_release()}.0-lab"
+KUBELET_VERSION: Final = f"{DEFAULT_RELEASE.name}.0-lab"
 DEFAULT_CAPACITY: Final = {
     "cpu": "4",
     "memory": "16Gi",

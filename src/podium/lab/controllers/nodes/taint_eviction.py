@@ -11,7 +11,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.objects.kinds.meta import JsonObject
 
@@ -35,7 +35,7 @@ class TaintEvictionController(Controller[Key]):
             for key in self.cluster.pods.on_node(new["metadata"]["name"]):
                 self.enqueue(key)
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         nodes = self.cluster.list("Node")
         tainted = {node["metadata"]["name"] for node in nodes if no_execute_taints(node)}
         for pod in pods.all.values() if tainted else ():

@@ -75,7 +75,7 @@ class CronJobController(Controller[Key]):
             now = self.cluster.now()
             following = schedule.next_after(now, zone)
             if following is not None:
-                self.enqueue(key, after=following - now)
+                self.enqueue(key, after=following - now, clock=True)
         self.cluster.update_status(cron, status)
 
     def _jobs_of(self, cron: JsonObject) -> list[JsonObject]:

@@ -23,7 +23,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import PodIndex
+from podium.lab.controllers.framework.pod_index import LabPods
 from podium.lab.controllers.framework.pod_info import PodInfo
 from podium.lab.controllers.framework.pod_template import pod_from_template
 from podium.lab.controllers.workloads.job_policies import (
@@ -88,7 +88,7 @@ class JobController(Controller[Key | _TerminatingPod]):
                 if compile_selector(each["spec"].get("selector")).matches(pod.labels):
                     self.enqueue(key_of(each))
 
-    def _on_listed_pods(self, pods: PodIndex) -> None:
+    def _on_listed_pods(self, pods: LabPods) -> None:
         """Look at the terminating pods of jobs; the jobs enqueue themselves."""
         for pod in pods.all.values():
             if pod.terminating and pod.owner is not None and pod.owner[0] == "Job":
@@ -267,7 +267,7 @@ class _JobSync:
         left = (parse_time(started) or 0.0) + deadline - self.cluster.now()
         if left <= 0:
             return "DeadlineExceeded", "Job was active longer than specified deadline"
-        self.controller.enqueue(self.key, after=left)
+        self.controller.enqueue(self.key, after=left, clock=True)
         return None
 
     def _finish(self, kind: str, reason: str, text: str) -> None:
@@ -303,7 +303,7 @@ class _JobSync:
         self.status.setdefault("startTime", self.cluster.timestamp())
         deadline = self.spec.get("activeDeadlineSeconds")
         if deadline is not None:
-            self.controller.enqueue(self.key, after=deadline)
+            self.controller.enqueue(self.key, after=deadline, clock=True)
 
     def _scale_pods(self) -> None:
         active = self._active_pods()
@@ -445,7 +445,7 @@ class _JobSync:
         ]
         left = max(finished) + ttl - self.cluster.now()
         if left > 0:
-            self.controller.enqueue(self.key, after=left)
+            self.controller.enqueue(self.key, after=left, clock=True)
         else:
             self.cluster.delete(self.job)
 

@@ -1,4 +1,5 @@
 // What would make a pending pod fit, and what would be decided then.
+import { Command } from "./copy.js";
 import { sendJson, useAnswer } from "./api.js";
 import { Decision } from "./decision/decision.js";
 import { html, useState } from "./dom.js";
@@ -17,7 +18,7 @@ function OneFix({ path, fix }) {
   };
   return html`<li>
     <p><strong>${fix.sentence}</strong> <span class="quiet">cost ${fix.cost}</span></p>
-    ${fix.edits.map((edit) => html`<pre class="command"><code>${edit.command}</code></pre>`)}
+    ${fix.edits.map((edit) => html`<${Command} key=${edit.command} text=${edit.command} />`)}
     <button type="button" disabled=${state.at === "asking"} onClick=${attempt}>Try it</button>
     <div aria-live="polite">
       ${state.at === "asking" && html`<${Loading} what="Deciding…" />`}
@@ -35,6 +36,8 @@ export function Fixes({ pod }) {
   if (loading || !data) return html`<${Loading} what="Trying changes on a copy of the cluster…" />`;
   if (data.node) return html`<p>It fits on <a href=${nodeLink(data.node)}>${data.node}</a> now; nothing needs to change.</p>`;
   return html`<div class="fixes">
+    ${data.plain && html`<p class="plain">${data.plain}</p>`}
+    ${(data.notes || []).map((note) => html`<p class="note">${note}</p>`)}
     ${data.preempts && html`<p>The scheduler itself would evict ${data.preempts.pods.join(", ")} from <a href=${nodeLink(data.preempts.node)}>${data.preempts.node}</a>.</p>`}
     ${data.fixes.length ? html`<ol>${data.fixes.map((fix) => html`<${OneFix} key=${fix.sentence} path=${path} fix=${fix} />`)}</ol>` : html`<p>No edit of the kinds that are known, and no two of them, would help.</p>`}
     ${!data.complete && html`<p class="quiet">Not everything was tried: the cluster is large.</p>`}

@@ -46,6 +46,29 @@ function Row({ each, now }) {
   </tr>${open && html`<tr class="wide-row"><td colspan="5"><${Fixes} pod=${each.pod} /></td></tr>`}`;
 }
 
+const workload = (pod) => pod.workload || pod.pod;
+
+// Pods of one workload that wait for the same reason in the same queue, as one group.
+function grouped(pods) {
+  const found = new Map();
+  for (const each of pods) {
+    const key = [workload(each), each.reason, each.pool, each.nominated || ""].join("\n");
+    if (found.has(key)) found.get(key).push(each);
+    else found.set(key, [each]);
+  }
+  return [...found.values()];
+}
+
+// The pods of a group: the one that waits longest, and the others on demand.
+function Group({ pods, now }) {
+  const [open, setOpen] = useState(false);
+  const [first, ...others] = pods;
+  if (!others.length) return html`<${Row} each=${first} now=${now} />`;
+  return html`<${Row} each=${first} now=${now} />
+    <tr class="wide-row"><td colspan="5"><button type="button" class="asking" aria-expanded=${open} onClick=${() => setOpen(!open)}>${counted(others.length, "more pod")} of ${workload(first)} ${others.length === 1 ? "waits" : "wait"} for the same reason</button></td></tr>
+    ${open && others.map((each) => html`<${Row} key=${each.pod} each=${each} now=${now} />`)}`;
+}
+
 export function PendingPage() {
   const filters = useFilters();
   const query = filters.q;
@@ -65,7 +88,7 @@ export function PendingPage() {
     data.pods.length > 0 &&
     html`<table class="list">
       <thead><tr><th scope="col">Pod</th><th scope="col">Why it is not placed</th><th scope="col">Queue</th><th scope="col" class="number">Attempts</th><th scope="col" class="number">Waiting for</th></tr></thead>
-      <tbody>${data.pods.map((each) => html`<${Row} key=${each.pod} each=${each} now=${now} />`)}</tbody>
+      <tbody>${grouped(data.pods).map((pods) => html`<${Group} key=${pods[0].pod} pods=${pods} now=${now} />`)}</tbody>
     </table>
     ${data.matching > data.pods.length && html`<p class="quiet">The first ${number(data.pods.length)} of ${number(data.matching)}; search to see others.</p>`}`}`;
 }

@@ -11,10 +11,7 @@ from podium.engine.rows.rows import Flags, K, Rows
 from podium.engine.rules.node_affinity.shared import unmet_terms
 from podium.engine.rules.volumes.shared import class_name
 from podium.objects.quantity import nano
-from podium.objects.selectors.selectors import (
-    from_label_selector,
-    topology_terms,
-)
+from podium.objects.selectors.selectors import from_label_selector, topology_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

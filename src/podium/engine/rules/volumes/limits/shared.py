@@ -17,6 +17,7 @@ import numpy as np
 from podium.engine.framework.causes import Cause, VolumeLimit
 from podium.engine.rows.rows import OneRow
 from podium.engine.rules.volumes.shared import VolumeError
+from podium.engine.state.journal import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -127,7 +128,7 @@ class VolumeLedger:
             catalog.csi_nodes,
             catalog.attachments,
         )
-        self._seen = -1
+        self._follower = Follower(view.journal.volume_rows)
         self._epoch = self._changes = -1
         self._versions: list[int] = []
         #: The least room of all rows by limit, where it is known; as they were last computed.
@@ -140,27 +141,24 @@ class VolumeLedger:
     def refresh(self) -> None:
         """Compute the rows again that changed since the last time, or put that off."""
         journal, catalog = self._view.journal, self._view.catalog
-        end = journal.volume_rows.end
+        news = self._follower.news()
         changes = catalog.claim_changes() + catalog.csi_nodes.version + catalog.attachments.version
-        if changes == self._changes and journal.epoch == self._epoch:
-            news = journal.volume_rows.since(self._seen)
-            if news is not None:
-                self._seen = end
-                for row in news if len(news) == 1 else set(news):
-                    if not self._postpone(row):
-                        self._update(row)
-                return
+        is_same = changes == self._changes and journal.epoch == self._epoch
+        if is_same and news is not None:
+            for row in news if len(news) == 1 else set(news):
+                if not self._postpone(row):
+                    self._update(row)
+            return
         self._changes = changes
         versions = [shelf.version for shelf in self._shelves]
         outdated = self._outdated(versions)
-        news = journal.volume_rows.since(self._seen)
         rows = set(news) if news is not None else None
         if rows is None or outdated is None:
             view = self._view
             everywhere = view.nodes.row_of.values() if self._all_rows else view.pods.volume_rows
             rows = outdated = {*everywhere, *self._rows}
         # After a change of the epoch a row may be that of another node.
-        self._seen, self._epoch, self._versions = end, journal.epoch, versions
+        self._epoch, self._versions = journal.epoch, versions
         for row in rows | outdated:
             self._read_again(row)
 

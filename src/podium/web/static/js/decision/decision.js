@@ -1,9 +1,10 @@
 // A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
-import { html } from "../dom.js";
+import { html, useEffect, useRef } from "../dom.js";
 import { clock, moment, number } from "../format.js";
 import { atQuery } from "../past.js";
 import { nodeLink, podLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
+import { player } from "./player.js";
 import { Preemption } from "./preemption.js";
 import { Rejections } from "./rejections.js";
 
@@ -11,7 +12,7 @@ const EQUALS = 40;
 const ATTEMPTS = 8;
 
 const SOURCES = {
-  now: "Worked out again for the cluster as it is now; the decision itself was made without keeping the scores.",
+  now: "This is what would be decided now. The decision itself is not kept here: it was made before, or by another scheduler.",
   "dry-run": "A dry run on the cluster as it is now. Nothing was created.",
 };
 
@@ -21,7 +22,8 @@ const WORDS = { placed: "placed", nominated: "nominated", unschedulable: "not pl
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "");
 
 function Funnel({ decision }) {
-  const { total, examined, feasible } = decision.nodes;
+  const { total, feasible } = decision.nodes;
+  const examined = Math.max(decision.nodes.examined, feasible); // a promised node is looked at alone
   const steps = [
     ["nodes", total],
     ["looked at", examined],
@@ -43,6 +45,20 @@ function Attempts({ decision }) {
     ${shown.map((each, i) => html`<a class=${`chip ${each.id === decision.id ? "here" : ""}`} aria-current=${each.id === decision.id ? "true" : undefined} href=${i ? `${podLink(decision.pod)}/${each.id}` : podLink(decision.pod)}>attempt ${number(each.number)}, ${clock(each.at)}: ${WORDS[each.outcome]}</a>`)}
     ${attempts.length > ATTEMPTS && html`<span class="quiet">and ${number(attempts.length - ATTEMPTS)} earlier ones</span>`}
   </p>`;
+}
+
+// The attempts told in order; equal ones that follow each other are one line with a count.
+function Story({ decision }) {
+  const lines = decision.story || [];
+  if (!lines.length) return null;
+  const time = (text) => clock(Date.parse(text) / 1000);
+  return html`<section aria-labelledby="story"><h2 id="story">What happened</h2><ol class="story">
+    ${lines.map((line) => html`<li class=${line.outcome}><span class="quiet">${time(line.from)}${line.count > 1 ? ` to ${time(line.to)}` : ""}</span> <strong>${line.count > 1 ? `attempts ${number(line.attempts[0])} to ${number(line.attempts[1])}, ${number(line.count)} times` : `attempt ${number(line.attempts[0])}`}</strong>: ${line.text}
+      ${(line.victims.length || line.more.length) > 0 && html`<ul>
+        ${line.victims.map((each) => html`<li><a href=${podLink(each.pod)}>${each.pod}</a> <span class="quiet">(${each.workload && `${each.workload}, `}priority ${number(each.priority)})</span> is evicted${each.why && `: ${each.why}`}${each.endedAt && `; gone at ${time(each.endedAt)}`}</li>`)}
+        ${line.more.map((text) => html`<li>${text}</li>`)}
+      </ul>`}</li>`)}
+  </ol></section>`;
 }
 
 function Source({ decision }) {
@@ -78,7 +94,7 @@ function Unscored({ decision }) {
 function Formulas({ lines = [] }) {
   if (!lines.length) return null;
   return html`<section><details class="formulas"><summary>How the scores come about</summary><dl>
-    ${lines.map((line) => html`<dt><strong>${line.priority}</strong> × ${number(line.weight)}: ${line.formula}</dt>${line.nodes.map((each) => html`<dd><a href=${nodeLink(each.node)}>${each.node}</a>: ${each.text}</dd>`)}`)}
+    ${lines.map((line) => html`<dt><strong>${line.priority}</strong> × ${number(line.weight)}: ${line.formula}</dt>${line.nodes.slice(0, 2).map((each) => html`<dd><a href=${nodeLink(each.node)}>${each.node}</a>: ${each.text}</dd>`)}`)}
   </dl></details></section>`;
 }
 
@@ -101,6 +117,21 @@ function Devices({ claims }) {
   </ul></section>`;
 }
 
+// The decision, played; the script is that of the page which `podium explain -o html` writes.
+function Player({ decision }) {
+  const place = useRef(null);
+  const nodes = decision.nodes.examined;
+  const key = `${decision.pod} ${decision.id || decision.at || ""} ${decision.outcome}`;
+  const known = (decision.feasible || []).length || (decision.rejections || []).some((group) => (group.nodes || []).length);
+  useEffect(() => {
+    if (!place.current) return undefined;
+    const running = player(place.current, decision);
+    return running.stop;
+  }, [key]);
+  if (!nodes || !known) return null;
+  return html`<section><details class="play"><summary>Step by step</summary><div ref=${place}></div></details></section>`;
+}
+
 function Headline({ decision }) {
   const rest = decision.headline.startsWith(decision.pod) ? decision.headline.slice(decision.pod.length) : `: ${decision.headline}`;
   const [before, after] = decision.node && rest.includes(decision.node) ? rest.split(decision.node) : [rest, null];
@@ -112,12 +143,15 @@ export function Decision({ decision }) {
   const because = decision.outcome === "placed" ? decision.because : decision.message || decision.because;
   return html`<article class="decision" data-source=${decision.source}>
     <${Headline} decision=${decision} />
+    ${decision.plain && html`<p class="plain">${sentence(decision.plain)}</p>`}
     ${because && html`<p class="because">${sentence(because)}</p>`}
     ${decision.actually && html`<p>${sentence(decision.actually)}</p>`}
     ${(decision.notes || []).map((note) => html`<p class="note">${sentence(note)}</p>`)}
     <${Source} decision=${decision} />
     ${decision.outcome !== "held" && decision.outcome !== "error" && html`<${Funnel} decision=${decision} />`}
     ${decision.stoppedEarly && html`<p class="quiet">${sentence(decision.stoppedEarly)}</p>`}
+    <${Story} decision=${decision} />
+    <${Player} decision=${decision} />
     <${Preemption} decision=${decision} />
     ${decision.totals ? html`<${HeatMap} decision=${decision} />` : html`<${Unscored} decision=${decision} />`}
     <${Formulas} lines=${decision.scoreLines} />

@@ -19,17 +19,31 @@ function Heading({ label, weight, column, by, setBy, numeric }) {
   </th>`;
 }
 
-function Cell({ row, column, shown, max }) {
+function Cell({ row, column, shown, max, ask }) {
   const heat = Math.max(0, Math.min(1, row.scores[column.index] / max));
-  return html`<td class=${`heat number ${heat > 0.86 ? "hot" : ""} ${heat > 0.7 ? "warm" : ""} ${column.same ? "same" : ""}`} style=${{ "--heat": heat.toFixed(3) }}>${number(valueOf(row, column, shown))}</td>`;
+  return html`<td class=${`heat number ${heat > 0.86 ? "hot" : ""} ${heat > 0.7 ? "warm" : ""} ${column.same ? "same" : ""}`} style=${{ "--heat": heat.toFixed(3) }} title="How this score is computed" onClick=${() => ask(row, column)}>${number(valueOf(row, column, shown))}</td>`;
 }
 
-function Row({ row, columns, shown, max, chosen, onChoose }) {
+// How the score in a cell is computed, with the numbers that were put in.
+function Formula({ asked, decision, close }) {
+  if (!asked) return null;
+  const { row, column } = asked;
+  const line = (decision.scoreLines || []).find((each) => each.priority === column.name);
+  const told = line && line.nodes.find((each) => each.node === row.name);
+  const score = row.scores[column.index];
+  return html`<div class="formula" role="status">
+    <p><strong>${column.name}</strong> on <a href=${nodeLink(row.name)}>${row.name}</a>${line ? html`: ${line.formula}` : ""}</p>
+    <p>${told ? told.text : `score ${number(score)}`}; ${number(score)} × ${number(column.weight)} = ${number(score * column.weight)}${told ? "" : html` <span class="quiet">(the numbers are told for the best nodes; --node of podium explain tells those of any)</span>`}</p>
+    <button type="button" onClick=${close}>Close</button>
+  </div>`;
+}
+
+function Row({ row, columns, shown, max, chosen, onChoose, ask }) {
   const mark = row.won ? "★" : row.tied ? "=" : "";
   const words = row.won ? "chosen" : row.tied ? "shares the best total" : "";
   return html`<tr class=${`${row.won ? "winner" : ""} ${chosen ? "chosen" : ""}`} tabindex=${chosen ? 0 : -1} data-name=${row.name} onClick=${() => onChoose(row.name)} onFocus=${() => onChoose(row.name)}>
     <th scope="row"><span class="rank">${number(row.rank)}</span><span class="mark-small" title=${words} aria-label=${words}>${mark}</span><a href=${nodeLink(row.name)} tabindex="-1">${row.name}</a></th>
-    ${columns.map((column) => html`<${Cell} key=${column.index} row=${row} column=${column} shown=${shown} max=${max} />`)}
+    ${columns.map((column) => html`<${Cell} key=${column.index} row=${row} column=${column} shown=${shown} max=${max} ask=${ask} />`)}
     <td class="number total">${number(row.total)}</td>
   </tr>`;
 }
@@ -62,8 +76,11 @@ export function HeatMap({ decision }) {
   const [all, setAll] = useState(false);
   const [telling, setTelling] = useState(matchMedia("(max-width: 640px)").matches);
   const [chosen, setChosen] = useState(null);
+  const [asked, setAsked] = useState(null);
+  const [query, setQuery] = useState("");
   const scroller = useRef(null);
-  const rows = useMemo(() => (found ? sorted(found.rows, by, shown) : []), [found, by, shown]);
+  const everyRow = useMemo(() => (found ? sorted(found.rows, by, shown) : []), [found, by, shown]);
+  const rows = query ? everyRow.filter((row) => row.name.includes(query)) : everyRow;
   const listed = all ? rows : rows.slice(0, FIRST);
   const windowed = useWindow(listed.length, listed.length > 4 * FIRST);
   if (!found) return null;
@@ -91,6 +108,7 @@ export function HeatMap({ decision }) {
   };
   return html`<section aria-labelledby="heat-map"><h2 id="heat-map">Scores <span class="quiet">${scoredBy === "priority" ? "priority × node" : "score plugin × node"}, 0 to ${decision.maxScore}; the stronger the colour, the better</span></h2>
     <div class="toolbar small">
+      ${found.rows.length > 1 && html`<label>Find <input type="search" placeholder="node name" value=${query} onInput=${(event) => setQuery(event.target.value)} /></label>`}
       <label>Cells show <select value=${shown} onChange=${(event) => setShown(event.target.value)}>${Object.entries(VALUES).map(([key, words]) => html`<option value=${key}>${words}</option>`)}</select></label>
       ${same.length > 0 && differing.length > 0 && html`<label><input type="checkbox" checked=${telling} onChange=${() => setTelling(!telling)} /> only what made a difference</label>`}
     </div>
@@ -103,12 +121,14 @@ export function HeatMap({ decision }) {
         </tr></thead>
         <tbody>
           ${windowed.from > 0 && html`<tr class="space" aria-hidden="true" style=${{ height: `${windowed.from * ROW}px` }}></tr>`}
-          ${listed.slice(windowed.from, windowed.to).map((row) => html`<${Row} key=${row.name} row=${row} columns=${columns} shown=${shown} max=${decision.maxScore} chosen=${row.name === selected} onChoose=${setChosen} />`)}
+          ${listed.slice(windowed.from, windowed.to).map((row) => html`<${Row} key=${row.name} row=${row} columns=${columns} shown=${shown} max=${decision.maxScore} chosen=${row.name === selected} onChoose=${setChosen} ask=${(row, column) => setAsked({ row, column })} />`)}
           ${windowed.to < listed.length && html`<tr class="space" aria-hidden="true" style=${{ height: `${(listed.length - windowed.to) * ROW}px` }}></tr>`}
         </tbody>
       </table>
     </div>
     ${rows.length > FIRST && html`<p><button type="button" onClick=${() => setAll(!all)}>${all ? `Show the first ${FIRST}` : `Show all ${number(rows.length)} nodes`}</button></p>`}
+    ${query && !rows.length && html`<p class="quiet">No node that fits has “${query}” in its name.</p>`}
+    <${Formula} asked=${asked} decision=${decision} close=${() => setAsked(null)} />
     <${Compared} row=${listed.find((row) => row.name === selected)} winner=${winner} columns=${found.columns} />
     ${columns.length < found.columns.length && html`<p class="quiet">The same for every node: ${same.map((column) => `${short(column.name)} ${number(found.rows[0].scores[column.index])} ×${number(column.weight)}`).join(", ")}.</p>`}
   </section>`;

@@ -5,11 +5,17 @@ import { nodeLink } from "../router.js";
 
 const SHOWN = 200;
 
+// The reasons, each with a link to what it means, if the documentation has it.
+function Reasons({ group }) {
+  const links = group.anchors || [];
+  return group.reasons.map((reason, i) => html`${i > 0 && ", "}${links[i] ? html`<a class="reason" href=${`podium/help/reasons.md#${links[i]}`} title="What this means, and what to change">${reason}</a>` : reason}`);
+}
+
 function Group({ group, total, rule }) {
   const names = group.nodes || [];
   return html`<li class="rejection">
     <div class="what"><strong>${breakable(group.byRule ? group.byRule.map((each) => each.predicate).join(", ") : group.predicate || rule)}</strong>
-      <span>${group.byRule ? group.byRule.map((each) => `${each.predicate}: ${each.reasons.join(", ")}`).join("; ") : group.reasons.join(", ")}</span>
+      <span>${group.byRule ? group.byRule.map((each) => `${each.predicate}: ${each.reasons.join(", ")}`).join("; ") : html`<${Reasons} group=${group} />`}</span>
       ${group.curable && html`<span class="chip" title="Evicting pods from the node could change the answer">evicting could help</span>`}</div>
     ${(group.causeLines || []).length > 0 &&
     html`<ul class="causes" aria-label="Causes">${group.causeLines.map((line) => html`<li>${line.text}${line.count < group.count && html` <span class="quiet">${line.count <= line.nodes.length ? line.nodes.join(", ") : counted(line.count, "node")}</span>`}</li>`)}</ul>`}

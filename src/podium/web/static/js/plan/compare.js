@@ -8,12 +8,7 @@ import { createStore, useStore } from "../store.js";
 import { legend, List, NodeMap, place } from "./map.js";
 
 const OWN = "own";
-const NAMES = [
-  [OWN, "a text of your own"],
-  ["v1.36", "the default of v1.36"],
-  ["v1.13", "the default of v1.13"],
-  ["ClusterAutoscalerProvider", "ClusterAutoscalerProvider (v1.13)"],
-];
+const words = ({ name, release }) => (name === release ? `the default of ${name}` : `${name} (${release})`);
 const MOST_SEEDS = 20;
 
 const kept = createStore({ name: OWN, text: null, from: "", seeds: "1" });
@@ -68,7 +63,7 @@ export function CompareForm() {
     }
   };
   return html`<form class="plan-form" onSubmit=${compare} aria-label="Rules to compare">
-      <label>Compare what runs now with <select value=${form.name} onChange=${(event) => change({ name: event.target.value })}>${NAMES.map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
+      <label>Compare what runs now with <select value=${form.name} onChange=${(event) => change({ name: event.target.value })}><option value=${OWN}>a text of your own</option>${data && data.named.map((each) => html`<option key=${each.name} value=${each.name}>${words(each)}</option>`)}</select></label>
       <label>Orders of arrival to pack nodes by <input type="number" min="0" max=${MOST_SEEDS} value=${form.seeds} onInput=${(event) => change({ seeds: event.target.value })} aria-describedby="seeds-help" /></label>
       <button type="submit" class="primary" disabled=${state.at === "running" || (form.name === OWN && !text.trim())}>Compare</button>
       ${form.name === OWN && html`<label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {

@@ -1,0 +1,1 @@
+"""Answers for programs that ask on behalf of people: the Model Context Protocol."""

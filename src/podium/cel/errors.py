@@ -1,0 +1,15 @@
+"""Errors of expressions."""
+
+from __future__ import annotations
+
+
+class CelError(Exception):
+    """An evaluation failed; the text is that of kube-scheduler."""
+
+
+class CostError(CelError):
+    """The limit of cost was exceeded; no operator absorbs this."""
+
+
+class CompileError(Exception):
+    """An expression cannot be compiled; the text is that of kube-scheduler, as far as it goes."""

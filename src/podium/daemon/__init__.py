@@ -1,1 +1,0 @@
-"""The scheduler of a cluster: watch, decide, bind; with its metrics, logs and decision log."""

@@ -1,1 +1,0 @@
-"""The recent decisions of a running scheduler: in memory within a limit, or in a file."""

@@ -1,0 +1,332 @@
+"""The answers of some rules for every row, with what is derived from them.
+
+`AnswerColumns.write` is the only way to change an answer. It writes the verdict and the sum of a
+row, how many nodes got which verdict, and the index of the best rows, so that none of these can be
+true while another one is not.
+"""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from podium.engine.fast.score_index import UNFIT, ScoreIndex
+from podium.engine.pipelines.filtering import LAST
+from podium.engine.rows.rows import ManyRows
+from podium.engine.state.verdicts import histogram
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Sequence
+
+    from podium.engine.framework.tuning import Tuning
+    from podium.engine.rows.row_groups import Grouping, GroupLayout, GroupLayouts, RowGroups
+    from podium.engine.state.tallies import Tally
+    from podium.engine.state.view import View
+
+#: A verdict and the position of the rule that gave it in one number, so that the lower one counts:
+#: the position begins at this bit,
+SHIFT = 32
+#: the verdict code is in these bits,
+CODE = (1 << SHIFT) - 1
+#: and this is the number of a row that no rule rejects.
+FITTING = LAST << SHIFT
+#: An index has paid if it was kept for so many rounds with few changed rows.
+WORTH_INDEXING = 50
+#: Indexes are kept for so many groupings.
+MOST_GROUPINGS = 8
+_highest = np.maximum.reduce
+
+
+class AnswerColumns:
+    """A verdict and a sum of scores per row, their counts, and the rows by group and by sum."""
+
+    #: The verdict of each row with the position of the rule that gave it, and the sum of its
+    #: scores; `UNFIT` if the pod does not fit on the row.
+    verdicts: np.ndarray
+    scores: np.ndarray
+    #: None where the grouping tells too many rows apart.
+    _indexes: dict[Grouping, ScoreIndex | None]
+    _rejections: Counter[int] | None
+    _feasible: tuple[np.ndarray | None, np.ndarray]
+
+    def __init__(self, view: View, layouts: GroupLayouts, tuning: Tuning) -> None:
+        self._view = view
+        self._layouts = layouts
+        self._tuning = tuning
+        #: How many times in a row only a few rows had changed.
+        self._small_changes = 0
+        #: How many times that must be before an index is made; more, if the last did not pay.
+        self._rounds_to_index = tuning.steady_rounds
+        #: How many times it had been when an index was last made.
+        self._indexed_at = 0
+        self.start_over()
+
+    # Writing --------------------------------------------------------------------------------------
+
+    def start_over(self) -> None:
+        """Forget all answers: no row was evaluated yet."""
+        size = self._view.nodes.capacity
+        self.verdicts = np.full(size, FITTING, np.int64)
+        self.scores = np.full(size, UNFIT, np.int64)
+        self._indexes = {}
+        #: How many nodes got which verdict, once that was asked for; how many were rejected.
+        self._rejections = None
+        self._rejected = 0
+        #: Whether a decision may have the counter, so that the next change is made to a copy.
+        self._is_counter_shared = False
+        self._feasible = (None, self._view.nodes.order)
+
+    def start_round(self, changed: int) -> None:
+        """Note how many rows are to be written; drop the indexes if they cost more to keep."""
+        if changed <= self._tuning.few_changes:
+            self._small_changes += 1
+            return
+        if self._indexes:
+            lasted = self._small_changes - self._indexed_at
+            start = self._tuning.steady_rounds
+            self._rounds_to_index = start if lasted >= WORTH_INDEXING else self._rounds_to_index * 2
+            self._indexes = {}
+        self._small_changes = 0
+
+    def write(self, rows: np.ndarray, verdicts: np.ndarray, sums: np.ndarray) -> None:
+        """Write the answers of some rows, each of which is named once."""
+        before = self.verdicts.take(rows)
+        self.verdicts[rows], self.scores[rows] = verdicts, sums
+        differs = before != verdicts
+        if self._indexes:
+            differs |= verdicts == FITTING  # the sum may be another one
+        places = differs.nonzero()[0]
+        if not len(places):
+            return
+        changed, was, now = rows[places], before[places], verdicts[places]
+        if not self._indexes:
+            self._note_many(changed, was, now)
+            return
+        # There are indexes only while few rows change.
+        totals = sums[places].tolist()
+        for each in zip(changed.tolist(), was.tolist(), now.tolist(), totals, strict=True):
+            self._note(*each)
+
+    def write_row(self, row: int, verdict: int, total: int) -> None:
+        """Write the answer of one row."""
+        verdicts = self.verdicts
+        before = verdicts.item(row)
+        verdicts[row] = verdict
+        self.scores[row] = total
+        if before != verdict or self._indexes:
+            self._note(row, before, verdict, total)
+
+    def _note_many(self, rows: np.ndarray, before: np.ndarray, verdicts: np.ndarray) -> None:
+        """Bring the feasible rows and the counts up to date: all of these rows differ."""
+        if ((before == FITTING) != (verdicts == FITTING)).any():
+            self._feasible = (None, self.scores)
+        if self._rejections is None:
+            return
+        known = self._view.nodes.known[rows]
+        for codes, sign in ((verdicts[known] & CODE, 1), (before[known] & CODE, -1)):
+            found, numbers = np.unique(codes, return_counts=True)
+            for code, number in zip(found.tolist(), numbers.tolist(), strict=True):
+                if code:
+                    self._add(code, sign * number)
+
+    def _note(self, row: int, before: int, verdict: int, total: int) -> None:
+        """Bring what is derived up to date: the row had one verdict and has another, and a sum."""
+        if before != verdict:
+            if FITTING in (before, verdict):
+                self._feasible = (None, self.scores)
+            if self._rejections is not None and self._view.nodes.known[row]:
+                self._recount(before & CODE, verdict & CODE)
+        for index in self._indexes.values():
+            if index is not None:
+                index.put(row, None if total == UNFIT else total)
+
+    def _recount(self, before: int, code: int) -> None:
+        """One node has another verdict."""
+        if code:
+            self._add(code, 1)
+        if before:
+            self._add(before, -1)
+
+    def _add(self, code: int, number: int) -> None:
+        """So many nodes more, or fewer, have a verdict that rejects."""
+        counts = self._rejections
+        assert counts is not None
+        if self._is_counter_shared:
+            self._is_counter_shared = False
+            counts = self._rejections = counts.copy()
+        counts[code] += number
+        self._rejected += number
+        if not counts[code]:
+            del counts[code]
+
+    def note_nodes(self, rows: frozenset[int]) -> None:
+        """The nodes of these rows changed: keep the indexes whose rows are in the same groups."""
+        kept = self._indexes.items()
+        self._indexes = {k: index for k, index in kept if index is not None and index.holds(rows)}
+
+    # Reading --------------------------------------------------------------------------------------
+
+    def rejections(self) -> Counter[int]:
+        """How many nodes were rejected with which verdict.
+
+        The counter stays as it is: later changes are made to a copy.
+        """
+        self._is_counter_shared = True
+        if self._rejections is None:
+            self._rejections = histogram(self.verdicts[self._view.nodes.order] & CODE)
+            self._rejected = self._rejections.total()
+        return self._rejections
+
+    def _count(self) -> int:
+        """On how many nodes the pod fits."""
+        if self._rejections is None:
+            self.rejections()
+        return len(self._view.nodes.order) - self._rejected
+
+    def feasible(self, order: np.ndarray) -> np.ndarray:
+        """The rows that fit, in order; the same array while none changes."""
+        if self._feasible[0] is not order:
+            self._feasible = (order, order[self.scores.take(order) != UNFIT])
+        return self._feasible[1]
+
+    def is_feasible(self, rows: np.ndarray) -> bool:
+        """Whether this is the array that `feasible` gave."""
+        return rows is self._feasible[1]
+
+    def codes(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Verdict codes, and the positions of the rules that gave them, in this order."""
+        found = self.verdicts.take(order)
+        return (found & CODE).astype(np.int32), (found >> SHIFT).astype(np.int16)
+
+    def by_score(self, order: np.ndarray, grouping: Grouping) -> ScoreIndex | ScoreTable | None:
+        """The feasible rows by group and by score, in this order.
+
+        None if some row is named twice, or if the grouping tells so many rows apart that it does
+        not pay. All sums are compared while many rows change between decisions.
+        """
+        if grouping in self._indexes:
+            found = self._indexes[grouping]
+            if found is None or found.order is order:
+                return found
+        if len(order) != len(self._view.nodes.order):
+            return None
+        keys, tallies = grouping
+        most = max(1, len(order) // self._tuning.min_reduction)
+        if self._small_changes < self._rounds_to_index:
+            layout = self._layouts.by(order, keys, most)
+            return (
+                None if layout is None else score_table(layout, tallies, self.scores, self._count())
+            )
+        self._indexed_at = self._small_changes
+        if len(self._indexes) >= MOST_GROUPINGS:
+            self._indexes.clear()
+        made: ScoreIndex | None = None
+        if self._layouts.may_group(keys, most):
+            made = ScoreIndex(ManyRows(self._view, order), grouping, self.scores)
+            if len(made) > most or len(made.position_of) != len(order):
+                made = None
+        self._indexes[grouping] = made
+        return made
+
+
+def score_table(
+    layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
+) -> ScoreTable:
+    """The best rows by columns of totals, for one decision; it has the methods of `ScoreIndex`.
+
+    Made while too many rows change for an index to pay. Totals are by row.
+    """
+    if tallies:
+        return _TalliedTable(layout, tallies, totals, count)
+    return _LabelTable(layout, totals, count)
+
+
+class _LabelTable:
+    """The feasible rows by group and by total, where a group has equal labels."""
+
+    __slots__ = ("_best", "_layout", "_totals", "count")
+
+    def __init__(self, layout: GroupLayout, totals: np.ndarray, count: int) -> None:
+        #: How many rows fit.
+        self.count = count
+        self._layout = layout
+        self._totals = totals.take(layout.rows)
+        #: The highest total of each group.
+        self._best: list[int] = np.maximum.reduceat(self._totals, layout.starts).tolist()
+
+    def feasible_groups(self) -> RowGroups:
+        return self._layout.groups([n for n, best in enumerate(self._best) if best != UNFIT])
+
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        return self._layout.groups(list(compress(self.feasible_groups().numbers, fits)))
+
+    def counts(self, groups: RowGroups) -> list[int]:
+        fits = (self._totals != UNFIT).astype(np.int64)
+        counts = np.add.reduceat(fits, self._layout.starts)
+        found: list[int] = counts[groups.numbers].tolist()
+        return found
+
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
+        totals = [self._best[n] + score for n, score in zip(groups.numbers, scores, strict=True)]
+        highest = max(totals)
+        winners = [n for n, total in zip(groups.numbers, totals, strict=True) if total == highest]
+        found = [self._positions_of_best(number) for number in winners]
+        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+
+    def _positions_of_best(self, number: int) -> np.ndarray:
+        layout = self._layout
+        part = slice(layout.starts[number], layout.ends[number])
+        found: np.ndarray = layout.positions[part][self._totals[part] == self._best[number]]
+        return found
+
+
+class _TalliedTable:
+    """The same, where a group has equal labels and equal counts of pods."""
+
+    __slots__ = ("_counts", "_groups", "_layout", "_spans", "_tallies", "_totals", "count")
+
+    def __init__(
+        self, layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
+    ) -> None:
+        #: How many rows fit.
+        self.count = count
+        self._layout, self._tallies = layout, tallies
+        self._totals = totals.take(layout.order)
+        #: One more than the highest number of each tally.
+        self._spans: list[int] = []
+        groups, size = layout.of_position, len(layout.first)
+        for tally in tallies:
+            numbers = tally.rows.take(layout.order)
+            span = int(_highest(numbers)) + 1
+            groups, size = groups * span + numbers, size * span
+            self._spans.append(span)
+        #: The group at each position, and how many rows of each group fit.
+        self._groups = groups
+        fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
+        self._counts = np.bincount(fitting, minlength=size)
+
+    def feasible_groups(self) -> RowGroups:
+        return self._groups_of(self._counts.nonzero()[0])
+
+    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        return self._groups_of(self._counts.nonzero()[0][list(fits)])
+
+    def _groups_of(self, numbers: np.ndarray) -> RowGroups:
+        return self._layout.split_groups(numbers.tolist(), self._tallies, self._spans)
+
+    def counts(self, groups: RowGroups) -> list[int]:
+        found: list[int] = self._counts[groups.numbers].tolist()
+        return found
+
+    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
+        by_group = np.full(len(self._counts), UNFIT, np.int64)
+        by_group[groups.numbers] = scores
+        totals = self._totals + by_group.take(self._groups)
+        found: np.ndarray = (totals == _highest(totals)).nonzero()[0]
+        return found
+
+
+ScoreTable = _LabelTable | _TalliedTable

@@ -1,1 +1,0 @@
-"""The rule that keeps a pod with scheduling gates out of the queue."""

@@ -1,1 +1,0 @@
-"""Rules on container images already present on a node."""

@@ -1,1 +1,0 @@
-"""Plugins that a configuration may name and that have no rule."""

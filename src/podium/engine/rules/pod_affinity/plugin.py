@@ -1,0 +1,584 @@
+"""InterPodAffinity: required and preferred affinity between pods, in both directions.
+
+Matching pods are counted per topology domain. A term may select namespaces by label: the terms of
+the incoming pod are resolved to names beforehand, and upstream then also matches the selector
+against a namespace without labels, so that a selector which only excludes matches all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from podium.engine.framework.causes import Cause, ScoreNumber
+from podium.engine.framework.choices import WakeUps
+from podium.engine.framework.declaration import (
+    Arguments,
+    Errors,
+    EventContext,
+    Events,
+    FeatureGates,
+    PluginContext,
+    PluginDeclaration,
+    arguments_record,
+)
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    BatchTrials,
+    Everywhere,
+    FilterRule,
+    Refused,
+    Scope,
+    ScoreRule,
+    Watched,
+    all_rows,
+)
+from podium.engine.framework.trace import Prepared
+from podium.engine.rows.node_match import label_keys
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, Scalar, as_int
+from podium.engine.rows.written import written
+from podium.engine.rules.plugins import MAX_SCORE, WAKE_UPS, counted_by, range_errors
+from podium.engine.rules.pod_affinity.shared import (
+    AFFINITY_PAIRS,
+    ANTI_AFFINITY_PAIRS,
+    EXISTING_PAIRS,
+    blocking_pods,
+    counting_state,
+    covers_all,
+    domain_state,
+    have_own_domains,
+    missing_pods,
+    prepared_pairs,
+    scaled_between,
+    selects_any_pod,
+    term_tally,
+    watched_by,
+    weighted_domains,
+)
+from podium.engine.state.affinity_terms import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
+    declared_terms,
+    terms_fault,
+)
+from podium.engine.state.pod_class import KeptPerClass
+from podium.engine.state.tallies import PodTerm
+from podium.engine.state.verdicts import FITS, Reason
+from podium.objects.go_types import BOOL, INT32
+from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import Pod, PodAffinity
+from podium.objects.selectors.selectors import Selector, from_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.row_groups import RowGroups
+    from podium.engine.rows.rows import OneRow
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.tallies import CarriedTerm, Tally
+    from podium.engine.state.view import View
+
+OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
+OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs:
+    """How terms of placed pods count in the scores of others."""
+
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+def _check(found: InterPodAffinityArgs, path: str, _: FeatureGates) -> Errors:
+    yield from range_errors(found.hard_pod_affinity_weight, path, "hardPodAffinityWeight")
+
+
+INTER_POD_AFFINITY_ARGUMENTS: Final = Arguments(
+    arguments_record(
+        InterPodAffinityArgs,
+        hard_pod_affinity_weight=INT32,
+        ignore_preferred_terms_of_existing_pods=BOOL,
+    ),
+    _check,
+)
+
+
+class OwnTerms:
+    """The pod's terms, with the namespaces they select."""
+
+    __slots__ = ("affinity", "anti_affinity", "preferences")
+
+    def __init__(self, cls: PodClass, view: View, *, keeps_selector: bool) -> None:
+        self.affinity: tuple[PodTerm, ...] = ()
+        self.anti_affinity: tuple[PodTerm, ...] = ()
+        #: Positive and negative weights with their terms; affinity comes first.
+        self.preferences: tuple[tuple[int, PodTerm], ...] = ()
+        for kind, weighted in declared_terms(cls).items():
+            found = [
+                (weight, _with_namespaces(term, view, keeps_selector=keeps_selector))
+                for weight, term in weighted
+            ]
+            if kind == REQUIRED_AFFINITY:
+                self.affinity = tuple(term for _, term in found)
+            elif kind == REQUIRED_ANTI_AFFINITY:
+                self.anti_affinity = tuple(term for _, term in found)
+            else:
+                sign = 1 if kind == PREFERRED_AFFINITY else -1
+                self.preferences += tuple((sign * weight, term) for weight, term in found)
+
+
+_OWN_TERMS: KeptPerClass[OwnTerms] = KeptPerClass()
+
+
+def own_terms(cls: PodClass, view: View, *, keeps_selector: bool = True) -> OwnTerms:
+    """The pod's terms, compiled once and again when namespaces change.
+
+    *keeps_selector*: the selector of namespaces stays in force beside those that it selects, as in
+    v1.34 to v1.36. One that the empty label set matches then matches every namespace.
+    """
+    state = (view.catalog.namespaces.version, keeps_selector)
+    return _OWN_TERMS.of(cls, state, lambda: OwnTerms(cls, view, keeps_selector=keeps_selector))
+
+
+def _with_namespaces(made: PodTerm, view: View, *, keeps_selector: bool) -> PodTerm:
+    """A term of an incoming pod, with the names of the namespaces that it selects by label."""
+    selector = made.namespace_selector
+    if selector is None or selector.nothing or selector.empty:
+        return made
+    selected = {n.name for n in view.catalog.namespaces if selector.matches(n.labels)}
+    return PodTerm(
+        made.namespaces | selected,
+        made.selector,
+        made.topology_key,
+        made.error,
+        selector if keeps_selector else None,
+    )
+
+
+class InterPodAffinity(FilterRule):
+    """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
+
+    kinds = ("Namespace",)
+    name = "InterPodAffinity"
+    always = Scope.CLUSTER
+
+    def __init__(self, *, keeps_namespace_selector: bool = True) -> None:
+        self.keeps_namespace_selector = keeps_namespace_selector
+        self._activities: KeptPerClass[Activity] = KeptPerClass()
+
+    def may_refuse(self, cls: PodClass) -> bool:
+        """A term of the pod that cannot be compiled refuses it."""
+        return cls.has_pod_affinity and bool(terms_fault(cls))
+
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
+        """A term that cannot be compiled refuses the pod."""
+        fault = terms_fault(pod.cls)
+        return Refused(self.name, f"parsing pod: {fault}") if fault else None
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods, and the pods that terms of the pod select."""
+        return watched_by(cls)
+
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Skipped if the pod requires nothing and no anti-affinity of placed pods matches it.
+
+        Idle while its anti-affinity and that of placed pods is about no pod. If every node is a
+        domain of its own under all topology keys, only pods on the row count.
+        """
+        placed = view.terms_selecting(pod.cls.labels)
+        if not placed and pod.cls.spec.affinity is None:
+            return Activity.SKIPPED
+        own = self._own_terms(pod, view)
+        if not (own.affinity or own.anti_affinity):
+            for carried in placed:
+                required = carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
+                if required and carried.tally.total(carried.term.topology_key):
+                    break
+            else:
+                return Activity.SKIPPED
+        elif not own.affinity and not self._counts_any(own.anti_affinity, placed, view):
+            return Activity.IDLE
+        now = (
+            view.journal.epoch,
+            len(view.pods.carried),
+            view.journal.node_changes,
+            view.catalog.namespaces.version,
+        )
+        return self._activities.of(pod.cls, now, lambda: self._find_activity(pod.cls, own, view))
+
+    def _find_activity(self, cls: PodClass, own: OwnTerms, view: View) -> Activity:
+        placed = (carried.term for carried in _anti_affinity_of_placed_pods(cls, view))
+        near = not own.affinity and have_own_domains((*own.anti_affinity, *placed), view)
+        return Activity.OWN_ROW if near else Activity.ACTIVE
+
+    def _counts_any(
+        self, anti_affinity: tuple[PodTerm, ...], placed: list[CarriedTerm], view: View
+    ) -> bool:
+        """Whether a pod is in the way of the pod's anti-affinity, or the pod in that of others."""
+        for term in anti_affinity:
+            if selects_any_pod(view, term):
+                return True
+        for carried in placed:
+            if carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers:
+                return True
+        return False
+
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row: only counts are read."""
+        return all_rows(at)
+
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
+        """The domains that hold matching pods, for each term."""
+        own = self._own_terms(pod, view)
+        domains = domain_state(
+            view,
+            [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
+            + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
+            + [
+                (c.tally, c.term.topology_key) for c in _anti_affinity_of_placed_pods(pod.cls, view)
+            ],
+        )
+        return None if domains is None else (view.catalog.namespaces.version, domains)
+
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms of the pod, and of those of placed pods that match it."""
+        own = self._own_terms(pod, view)
+        minding = (each.term for each in _anti_affinity_of_placed_pods(pod.cls, view))
+        terms = (*own.affinity, *own.anti_affinity, *minding)
+        return tuple({term.topology_key: None for term in terms})
+
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The first that applies: the pod's affinity, its anti-affinity, that of placed pods."""
+        own = self._own_terms(pod, at.view)
+        codes = at.full(FITS)
+        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
+            if at.may_count(carried.tally):
+                near = at.domain(carried.tally, carried.term.topology_key) > 0
+                codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
+        for term in own.anti_affinity:
+            near = at.domain(term_tally(at.view, (term,)), term.topology_key) > 0
+            codes = at.where(near, self._code(at.view, OWN_ANTI_AFFINITY), codes)
+        if own.affinity:
+            unmet = self._meets_affinity(pod, own.affinity, at) ^ True
+            codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
+        return codes
+
+    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
+        """The topology pairs with the pods that count."""
+        own = self._own_terms(pod, view)
+        for carried in _anti_affinity_of_placed_pods(pod.cls, view):
+            key = carried.term.topology_key
+            yield prepared_pairs(self.name, EXISTING_PAIRS, carried.tally, key, view)
+        for key in dict.fromkeys(term.topology_key for term in own.affinity):
+            tally = term_tally(view, own.affinity)
+            yield prepared_pairs(self.name, AFFINITY_PAIRS, tally, key, view)
+        for term in own.anti_affinity:
+            tally = term_tally(view, (term,))
+            yield prepared_pairs(self.name, ANTI_AFFINITY_PAIRS, tally, term.topology_key, view)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The pods that are in the way, and the terms that no pod meets, with their domains."""
+        own = self._own_terms(pod, at.view)
+        if own.affinity and not as_int(self._meets_affinity(pod, own.affinity, at)):
+            yield from missing_pods(OWN_AFFINITY, own.affinity, at, memo)
+        for term in own.anti_affinity:
+            tally = term_tally(at.view, (term,))
+            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
+            yield from blocking_pods(
+                EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
+            )
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The domains of the row."""
+        own = self._own_terms(pod, at.view)
+        carried = [each.term for each in _anti_affinity_of_placed_pods(pod.cls, at.view)]
+        terms = (*own.affinity, *own.anti_affinity, *carried)
+        return label_keys(dict.fromkeys(term.topology_key for term in terms), at)
+
+    def _own_terms(self, pod: Incoming, view: View) -> OwnTerms:
+        return own_terms(pod.cls, view, keeps_selector=self.keeps_namespace_selector)
+
+    def _code(self, view: View, reason: Reason) -> int:
+        return view.verdicts.of(self.name, (reason,))
+
+    def _meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+        tally = term_tally(at.view, terms)
+        placed, met = at.flags(True), at.flags(True)  # noqa: FBT003 - columns of True
+        for term in terms:
+            placed = placed & at.has_label(term.topology_key)
+            met = met & (at.domain(tally, term.topology_key) > 0)
+        # The first pod of a group that wants to be together must be able to start somewhere.
+        first = at.flags(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return placed & (met | first)
+
+
+def _anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
+    """Required anti-affinity terms of placed pods that match this pod."""
+    for carried in view.terms_selecting(cls.labels):
+        if carried.kind == REQUIRED_ANTI_AFFINITY:
+            yield carried
+
+
+class InterPodAffinityScore(ScoreRule):
+    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
+
+    Required affinity of placed pods to the pod counts with `hard_weight`.
+    """
+
+    kinds = ("Namespace",)
+    name = "InterPodAffinity"
+    always = Scope.CLUSTER
+    normalizes = True
+    formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 100"
+
+    def __init__(
+        self,
+        hard_weight: int = 1,
+        *,
+        ignore_preferred_of_existing: bool = False,
+        keeps_namespace_selector: bool = True,
+    ) -> None:
+        self.hard_weight = hard_weight
+        self.ignore_preferred_of_existing = ignore_preferred_of_existing
+        self.keeps_namespace_selector = keeps_namespace_selector
+        self._kept_weights: KeptPerClass[list[tuple[int, Tally, str]]] = KeptPerClass()
+
+    def _own_terms(self, pod: Incoming, view: View) -> OwnTerms:
+        return own_terms(pod.cls, view, keeps_selector=self.keeps_namespace_selector)
+
+    def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+        """The error of a term that cannot be compiled, unless no term can count."""
+        if not pod.cls.has_pod_affinity:
+            return ""
+        affinity, anti = pod.cls.affinity()
+        likes = any(part is not None and part.preferred for part in (affinity, anti))
+        fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
+        return f"failed to parse pod: {fault}" if fault else ""
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods, and the pods that terms of the pod select."""
+        return watched_by(cls)
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """Skipped if no term, of the pod or of placed pods, counts."""
+        return None if self._weights(pod, view) else SKIPPED
+
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms that count."""
+        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The sum of the weights of matching pods in the row's domains."""
+        by_key: dict[str, list[tuple[int, Tally]]] = {}
+        for weight, tally, key in self._weights(pod, at.view):
+            by_key.setdefault(key, []).append((weight, tally))
+        sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
+        return sum(sums[1:], sums[0]) if sums else at.full(0)
+
+    def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int]:  # noqa: ARG002
+        """The same scores, scaled."""
+        at = groups.rows
+        sums = [0] * len(at)
+        for weight, tally, key in self._weights(pod, at.view):
+            counts = tally.by_domain(key)
+            ids = at.label_id_list(key)
+            sums = [total + weight * counts.item(i) for total, i in zip(sums, ids, strict=True)]
+        lowest = min(sums)
+        span = float(max(sums) - lowest)
+        if not span:
+            return [0] * len(sums)
+        return [int(float(MAX_SCORE) * ((each - lowest) / span)) for each in sums]
+
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
+        """For each term that counts, its weight times the matching pods in the node's domain."""
+        yield from weighted_domains(
+            self._own_terms(pod, at.view).preferences, self._weights(pod, at.view), pod, at
+        )
+
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Scaled between the lowest and the highest sum, in floating point."""
+        lowest, highest = int(raw.min()), int(raw.max())
+        span = highest - lowest
+        if not span:
+            return np.zeros(len(raw), np.int64)
+        sums = raw if span > len(at) else np.arange(lowest, highest + 1)
+        scaled: Any = scaled_between(at, sums, lowest, highest, MAX_SCORE)  # type: ignore[arg-type]
+        if span > len(at):
+            return np.asarray(scaled)
+        # Few distinct sums: each was scaled once.
+        found: np.ndarray = scaled.take(raw - lowest)
+        return found
+
+    def normalize_one(
+        self,
+        pod: Incoming,  # noqa: ARG002
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+        raw: np.ndarray,
+        own: Ints[Scalar],
+    ) -> Any:
+        """The same for one row."""
+        lowest, highest = int(raw.min()), int(raw.max())
+        if lowest == highest:
+            return at.full(0)
+        return scaled_between(at, own, written(lowest), written(highest), MAX_SCORE)
+
+    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """Weights of the tallies that count; kept until other tallies do."""
+        if pod.cls.spec.affinity is None and not view.terms_selecting(pod.cls.labels):
+            return []
+        now = counting_state(view)
+        return self._kept_weights.of(pod.cls, now, lambda: list(self._weigh(pod, view)))
+
+    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        own = self._own_terms(pod, view).preferences
+        if self.ignore_preferred_of_existing and not own:
+            return
+        for weight, term in own:
+            tally = term_tally(view, (term,))
+            if tally.carriers and tally.total(term.topology_key):
+                yield weight, tally, term.topology_key
+        factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
+        if self.hard_weight > 0:
+            factors[REQUIRED_AFFINITY] = self.hard_weight
+        for carried in view.terms_selecting(pod.cls.labels):
+            if carried.kind in factors and carried.tally.carriers:
+                key = carried.term.topology_key
+                if carried.tally.total(key):
+                    yield carried.weight * factors[carried.kind], carried.tally, key
+
+
+def _pod_affinity(_: InterPodAffinityArgs, context: PluginContext) -> InterPodAffinity:
+    return InterPodAffinity(keeps_namespace_selector=context.choices.keeps_namespace_selector)
+
+
+def _pod_affinity_score(
+    found: InterPodAffinityArgs, context: PluginContext
+) -> InterPodAffinityScore:
+    return InterPodAffinityScore(
+        found.hard_pod_affinity_weight,
+        ignore_preferred_of_existing=found.ignore_preferred_terms_of_existing_pods,
+        keeps_namespace_selector=context.choices.keeps_namespace_selector,
+    )
+
+
+class _Term(msgspec.Struct, frozen=True):
+    """A required term, ready to match. Namespaces are not looked up: a selector sees no labels."""
+
+    key: str
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    selector: Selector
+
+    def matches(self, pod: Pod) -> bool:
+        if pod.namespace not in self.namespaces and not self.namespace_selector.matches({}):
+            return False
+        return self.selector.matches(pod.labels)
+
+
+def _terms(owner: Pod, affinity: PodAffinity | None) -> list[_Term]:
+    """Compile the required terms of *owner*; raises `SelectorError` if one is invalid."""
+    compiled = []
+    for term in (affinity and affinity.required) or ():
+        names = frozenset(term.namespaces or ())
+        if not names and term.namespace_selector is None:
+            names = frozenset({owner.namespace})
+        namespace_selector = from_label_selector(term.namespace_selector)
+        selector = from_label_selector(term.label_selector)
+        compiled.append(_Term(term.topology_key, names, namespace_selector, selector))
+    return compiled
+
+
+def _affinity(pod: Pod) -> list[_Term]:
+    return _terms(pod, pod.spec.affinity.pod_affinity if pod.spec.affinity else None)
+
+
+def _anti_affinity(pod: Pod) -> list[_Term]:
+    return _terms(pod, pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None)
+
+
+def _matches_all(terms: Sequence[_Term], pod: Pod) -> bool:
+    """Whether one pod satisfies every term; without terms no pod does."""
+    return bool(terms) and all(term.matches(pod) for term in terms)
+
+
+def _matches_any(terms: Sequence[_Term], pod: Pod) -> bool:
+    """Whether a pod satisfies some term."""
+    return any(term.matches(pod) for term in terms)
+
+
+def affine_pod_changed(
+    waiting: Pod, old: Pod | None, new: Pod | None, wake_ups: WakeUps = WAKE_UPS
+) -> bool:
+    """A pod that affinity wants came or began to match; one that anti-affinity forbids left."""
+    if old and new and new.uid == waiting.uid:
+        return wake_ups.own_labels_and_foreign_anti_affinity
+    counts = counted_by(wake_ups, old, new)
+    if any(pod and not counts(pod) for pod in (old, new)):
+        return False
+    wanted, shunned = _affinity(waiting), _anti_affinity(waiting)
+    shuns = _matches_any if wake_ups.any_anti_affinity else _matches_all
+    if old and new:
+        begins = not _matches_all(wanted, old) and _matches_all(wanted, new)
+        return begins or (shuns(shunned, old) and not shuns(shunned, new))
+    if new:
+        return _matches_all(wanted, new)
+    if old:
+        foreign = wake_ups.own_labels_and_foreign_anti_affinity
+        return shuns(shunned, old) or (foreign and shuns(_anti_affinity(old), waiting))
+    return False
+
+
+def affine_node_changed(waiting: Pod, old: Node | None, new: Node) -> bool:
+    """A node came or moved to another topology domain that the pod's terms speak of."""
+    wanted, shunned = _affinity(waiting), _anti_affinity(waiting)
+    if old is None:
+        return bool(shunned) or any(term.key in new.labels for term in wanted)
+    moved = {term.key for term in (*wanted, *shunned)}
+    moved = {key for key in moved if old.labels.get(key) != new.labels.get(key)}
+    joined = any(term.key in moved and term.key in new.labels for term in wanted)
+    return joined or any(term.key in moved and term.key in old.labels for term in shunned)
+
+
+def _affinity_events(context: EventContext) -> Events:
+    changed = partial(affine_pod_changed, wake_ups=context.wake_ups)
+    return {
+        "Pod Add": changed,
+        "Pod Delete": changed,
+        "Pod UpdatePodLabel": changed,
+        "Node Add": affine_node_changed,
+        "Node UpdateNodeLabel": affine_node_changed,
+    }
+
+
+INTER_POD_AFFINITY: Final = PluginDeclaration(
+    "InterPodAffinity",
+    "preFilter filter preScore score",
+    "pods near to or far from other pods",
+    filter=_pod_affinity,
+    score=_pod_affinity_score,
+    arguments=INTER_POD_AFFINITY_ARGUMENTS,
+    weight=2,
+    pre_filter_error='error reading "PreFilterInterPodAffinity" from cycleState: not found',
+    pre_score_error='failed to read "PreScoreInterPodAffinity" from cycleState: not found',
+    events=_affinity_events,
+)

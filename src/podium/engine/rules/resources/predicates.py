@@ -1,0 +1,468 @@
+"""v1.13 rules on resources: whether the requests fit, and the utilization of the node.
+
+The priorities count default requests for containers without cpu or memory requests, for the pod
+and for the pods on the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from podium.engine.framework.causes import Cause, ScoreNumber
+from podium.engine.framework.declaration import (
+    PolicyArgument,
+    PredicateDeclaration,
+    PriorityDeclaration,
+    plain,
+)
+from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
+from podium.engine.framework.trace import Prepared
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
+from podium.engine.rules.node_affinity.predicates import MatchNodeSelector
+from podium.engine.rules.nodes.predicates import HostName
+from podium.engine.rules.pod_affinity.predicates import metadata_unavailable
+from podium.engine.rules.ports import PodFitsHostPorts
+from podium.engine.rules.priorities import (
+    AUTOSCALER_PROVIDER,
+    BOTH_PROVIDERS,
+    DEFAULT_PROVIDER,
+    MAX_SCORE,
+)
+from podium.engine.rules.resources.shared import (
+    ResourceNumbers,
+    insufficient,
+    lacking_pods,
+    lacking_room,
+    room_keys,
+    shape_score,
+)
+from podium.engine.state.accounting import CPU, MEMORY, NATIVE, wrap
+from podium.engine.state.pod_class import KeptPerClass
+from podium.engine.state.verdicts import Reason
+from podium.errors import ConfigError
+from podium.objects.kinds.meta import Int64
+from podium.objects.resource_names import is_extended
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.rows.rows import OneRow
+    from podium.engine.state.accounting import Amounts
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.view import View
+
+_MAX_UTILIZATION = 100
+
+
+class PolicyShapePoint(msgspec.Struct, frozen=True, rename="camel"):
+    """A point of the function from utilization to score."""
+
+    utilization: Int64 = 0
+    score: Int64 = 0
+
+
+class CapacityRatioArgument(msgspec.Struct, frozen=True, rename="camel"):
+    """Score a node by its utilization with the pod on it."""
+
+    shape: list[PolicyShapePoint] = []
+
+
+def shape_errors(points: list[tuple[int, int]]) -> Iterator[str]:
+    """What is wrong with a shape, in kube-scheduler's words, order and spelling."""
+    if not points:
+        yield "at least one point must be specified"
+    for i, ((before, _), (after, _)) in enumerate(pairwise(points)):
+        if before >= after:
+            yield (
+                "utilization values must be sorted. "
+                f"Utilization[{i}]=={before} >= Utilization[{i + 1}]=={after}"
+            )
+    for i, (utilization, score) in enumerate(points):
+        found = f"Utilization[{i}]=={utilization}"
+        if utilization < 0:
+            yield f"utilization values must not be less than 0. {found}"
+        if utilization > _MAX_UTILIZATION:
+            yield f"utilization values must not be greater than {_MAX_UTILIZATION}. {found}"
+        if score < 0:
+            yield f"score values must not be less than 0. Score[{i}]=={score}"
+        if score > MAX_SCORE:
+            yield f"score valuses not be greater than {MAX_SCORE}. Score[{i}]=={score}"
+
+
+class PodFitsResources(BitFilter):
+    """The node must have room for one more pod and for all its requests.
+
+    A pod without any request only counts against the number of pods. Otherwise cpu, memory and
+    ephemeral storage are all checked, also those without a request: an overcommitted node is
+    rejected.
+    """
+
+    name = "PodFitsResources"
+    keyed_by_form = True
+
+    def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
+        #: Extended resources that only an extender looks after.
+        self.ignored = ignored
+        self._kept: KeptPerClass[tuple[list[tuple[int, int]], list[str]]] = KeptPerClass()
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests."""
+        return (cls.wanted, tuple(cls.scalars.items()))
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The resource numbers of the row; the cluster if resources are ignored for an extender.
+
+        Upstream forgets which resources are ignored when it has no predicate metadata.
+        """
+        return Scope.CLUSTER if self.ignored and cls.scalars else Scope.RESOURCES
+
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row: only resource numbers of the row are read."""
+        return all_rows(at)
+
+    def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
+        """Column and amount of each resource to check, and the names, in the order reported."""
+        if not any(cls.wanted) and not cls.scalars:
+            return [], ["pods"]
+        # The list of ignored resources is lost along with the facts about other pods.
+        lost = self.ignored and cls.scalars and metadata_unavailable(cls, view)
+        ignored = self.ignored if not lost else frozenset()
+        return self._kept.of(cls, ignored, lambda: _resources_to_check(cls, view, ignored))
+
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
+        """Pods, the native resources, then scalar resources by name."""
+        return tuple(map(insufficient, self._checked(pod.cls, view)[1]))
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """A bit for each resource of which too little is left."""
+        short = (at.pod_count() + 1 > at.allowed_pods()) * 1
+        bit = 2
+        for column, wanted in self._checked(pod.cls, at.view)[0]:
+            lacking = at.allocatable(column) < at.wrap(at.requested(column) + wanted)
+            short = short | (lacking * bit)
+            bit <<= 1
+        return short
+
+    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
+        """The requests."""
+        amounts, names = self._checked(pod.cls, view)
+        for (_, wanted), name in zip(amounts, names[1:], strict=True):
+            if wanted:
+                yield Prepared(self.name, "request", resource=name, amount=wanted)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """Every resource of which too little is left, with the numbers."""
+        if at.modified:
+            yield from self._causes_on_trial(pod, at)
+            return
+        numbers = memo.get(self.name)
+        if numbers is None:
+            amounts, names = self._checked(pod.cls, at.view)
+            numbers = memo[self.name] = ResourceNumbers(
+                at.view,
+                (
+                    (insufficient(name).text, name, column, wanted)
+                    for (column, wanted), name in zip(amounts, names[1:], strict=True)
+                ),
+            )
+        yield from numbers.lacking(insufficient("pods"), at.row, _lacks)
+
+    def _causes_on_trial(self, pod: Incoming, at: OneRow) -> Iterator[Cause]:
+        amounts, names = self._checked(pod.cls, at.view)
+        yield from lacking_pods(insufficient("pods"), at)
+        for (column, wanted), name in zip(amounts, names[1:], strict=True):
+            if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
+                yield from lacking_room(insufficient(name), name, column, wanted, at)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """The resource numbers of the row."""
+        return room_keys([column for column, _ in self._checked(pod.cls, at.view)[0]], at)
+
+
+def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
+    return allocatable < wrap(requested + wanted)
+
+
+def _resources_to_check(
+    cls: PodClass, view: View, ignored: frozenset[str]
+) -> tuple[list[tuple[int, int]], list[str]]:
+    names = {column: name for name, column in view.nodes.resources.items()}
+    scalars = sorted((names[column], column, number) for column, number in cls.scalars.items())
+    kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
+    amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
+    return amounts, ["pods", *NATIVE, *(name for name, _, _ in kept)]
+
+
+class GeneralPredicates(BitFilter):
+    """PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector, reported together."""
+
+    name = "GeneralPredicates"
+    keyed_by_form = True
+
+    def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
+        resources = PodFitsResources(ignored)
+        self.parts = (resources, HostName(), PodFitsHostPorts(), MatchNodeSelector())
+        self._kept: KeptPerClass[list[BitFilter]] = KeptPerClass()
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """What its parts read."""
+        return tuple((part.name, part.row_key(cls)) for part in self._active(cls))
+
+    def scope(self, cls: PodClass) -> Scope:
+        """That of the resources; of the pods on the row if more than resources is asked for."""
+        resources = self.parts[0].scope(cls)
+        alone = len(self._active(cls)) == 1
+        return resources if alone or not resources.of_row else Scope.PODS
+
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+        """On every row, like each of its parts."""
+        return all_rows(at)
+
+    def _active(self, cls: PodClass) -> list[BitFilter]:
+        """The parts whose scope for pods of this class is not NONE."""
+        return self._kept.of(cls, None, lambda: [p for p in self.parts if p.scope(cls)])
+
+    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
+        """The reasons of the parts, one part after the other."""
+        parts = self._active(pod.cls)
+        return tuple(reason for part in parts for reason in part.reasons_of(pod, view))
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The bits of the parts, shifted apart."""
+        first, *others = self._active(pod.cls)
+        bits = first.bits(pod, at)
+        shift = len(first.reasons_of(pod, at.view)) if others else 0
+        for part in others:
+            bits = bits | (part.bits(pod, at) << shift)
+            shift += len(part.reasons_of(pod, at.view))
+        return bits
+
+    def cause_parts(self, cls: PodClass) -> list[BitFilter]:
+        """The parts, one after the other."""
+        return self._active(cls)
+
+
+class _UtilizationPriority(ScoreRule):
+    """The mean of a score for cpu and a score for memory."""
+
+    always = Scope.RESOURCES
+    keyed_by_form = True
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests as scores count them."""
+        return cls.nonzero_requests
+
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
+        """The score of one resource."""
+        raise NotImplementedError
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The mean of both; integer division at each step, which decides ties."""
+        cpu, memory = (
+            self.rate(at, requested_with(pod, at, resource), at.allocatable(resource))
+            for resource in (CPU, MEMORY)
+        )
+        return at.divide(cpu + memory, 2)
+
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
+        """What is requested of cpu and memory with the pod on the node, and their capacity."""
+        return requested_numbers(pod, at)
+
+
+def requested_numbers(pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
+    """What is requested of cpu and memory with the pod on the node, and their capacity."""
+    for resource in (CPU, MEMORY):
+        name, there = NATIVE[resource], as_int(at.allocatable(resource))
+        yield ScoreNumber(name, as_int(requested_with(pod, at, resource)), there, name)
+
+
+def requested_with(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
+    """What is requested on the node with the pod on it."""
+    return at.wrap(at.nonzero_requested(resource) + pod.cls.nonzero_requests[resource])
+
+
+class LeastRequestedPriority(_UtilizationPriority):
+    """Prefers nodes with much left: (capacity - requested) * 10 / capacity."""
+
+    name = "LeastRequestedPriority"
+    formula = "the mean of cpu and memory: (capacity - requested) * 10 / capacity"
+
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
+        """0 for an unknown or exceeded capacity."""
+        share = at.divide(at.wrap(at.wrap(capacity - requested) * MAX_SCORE), capacity)
+        return at.where(requested > capacity, 0, share)
+
+
+class MostRequestedPriority(_UtilizationPriority):
+    """Prefers nodes with much requested: requested * 10 / capacity."""
+
+    name = "MostRequestedPriority"
+    formula = "the mean of cpu and memory: requested * 10 / capacity"
+
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
+        """0 for an unknown or exceeded capacity."""
+        share = at.divide(at.wrap(requested * MAX_SCORE), capacity)
+        return at.where(requested > capacity, 0, share)
+
+
+class RequestedToCapacityRatioPriority(_UtilizationPriority):
+    """Scores the utilization by a function shape: points (utilization, score)."""
+
+    name = "RequestedToCapacityRatioPriority"
+    formula = "the mean of cpu and memory: the utilization, scored by the line of the shape"
+
+    def __init__(
+        self,
+        shape: Sequence[tuple[int, int]] = ((0, MAX_SCORE), (100, 0)),
+        name: str = "RequestedToCapacityRatioPriority",
+    ) -> None:
+        self.shape = tuple(shape)
+        self.name = name
+
+    def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
+        """An unknown or exceeded capacity counts as full."""
+        left = at.divide(at.wrap(at.wrap(capacity - requested) * 100), capacity)
+        full = (capacity == 0) | (requested > capacity)
+        return shape_score(at, self.shape, at.where(full, 100, 100 - left))
+
+
+class BalancedResourceAllocation(ScoreRule):
+    """Prefers nodes where cpu and memory are requested to similar fractions."""
+
+    name = "BalancedResourceAllocation"
+    formula = "10 * (1 - the difference between the requested fractions of cpu and memory)"
+    always = Scope.RESOURCES
+    keyed_by_form = True
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The requests as scores count them."""
+        return cls.nonzero_requests
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """0 where cpu or memory is requested in full."""
+        cpu = at.ratio(requested_with(pod, at, CPU), at.allocatable(CPU))
+        memory = at.ratio(requested_with(pod, at, MEMORY), at.allocatable(MEMORY))
+        even = at.truncate((1 - abs(cpu - memory)) * float(MAX_SCORE))
+        return at.where((cpu >= 1) | (memory >= 1), 0, even)
+
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
+        """What is requested of cpu and memory with the pod on the node, and their capacity."""
+        return requested_numbers(pod, at)
+
+
+_LIMITS: KeptPerClass[Amounts] = KeptPerClass()
+
+
+class ResourceLimitsPriority(ScoreRule):
+    """1 for nodes that can hold the pod's cpu or memory limit, else 0."""
+
+    name = "ResourceLimitsPriority"
+    formula = "1 if the node can hold the pod's cpu or memory limit, else 0"
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where the cpu or memory limit fits; a limit of 0 is no limit."""
+        accounting, cls = at.view.pods.accounting, pod.cls
+        limits = _LIMITS.of(cls, None, lambda: accounting.limits(cls.sample))
+        holds = at.flags(False)  # noqa: FBT003 - a column of False
+        for resource in (CPU, MEMORY):
+            limit, capacity = limits.native[resource], at.allocatable(resource)
+            if limit:
+                holds = holds | ((capacity != 0) & (limit <= capacity))
+        return holds * 1
+
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
+        """The limits of cpu and memory, and the capacity."""
+        limits = at.view.pods.accounting.limits(pod.cls.sample)
+        for resource in (CPU, MEMORY):
+            name, there = NATIVE[resource], as_int(at.allocatable(resource))
+            yield ScoreNumber(f"{name} limit", limits.native[resource], there, name)
+
+
+def _capacity_ratio(argument: CapacityRatioArgument, name: str) -> RequestedToCapacityRatioPriority:
+    """The priority, or a `ConfigError` for points that are no function of the utilization."""
+    points = [(point.utilization, point.score) for point in argument.shape]
+    error = next(shape_errors(points), None)
+    if error:
+        raise ConfigError(
+            f"invalid RequestedToCapacityRatioPriority arguments: {error}",
+            hint="utilization rises from 0 to 100, scores are 0 to 10",
+        )
+    return RequestedToCapacityRatioPriority(points, name)
+
+
+CAPACITY_RATIO: Final[PolicyArgument[ScoreRule]] = PolicyArgument(
+    "requested_to_capacity_ratio_arguments",
+    CapacityRatioArgument,
+    _capacity_ratio,
+    RequestedToCapacityRatioPriority,
+    "utilization scored by a line through these points",
+    lambda rule: {"shape": [{"utilization": x, "score": y} for x, y in rule.shape]},
+)
+
+GENERAL_PREDICATES: Final = PredicateDeclaration(
+    "GeneralPredicates",
+    "PodFitsResources, HostName, PodFitsHostPorts and MatchNodeSelector together",
+    lambda args: GeneralPredicates(args.ignored_resources),
+    provided=True,
+)
+
+POD_FITS_RESOURCES: Final = PredicateDeclaration(
+    "PodFitsResources",
+    "the node has room for one more pod and for all that it requests",
+    lambda args: PodFitsResources(args.ignored_resources),
+)
+
+BALANCED_RESOURCE_ALLOCATION: Final = PriorityDeclaration(
+    "BalancedResourceAllocation",
+    "cpu and memory would be used to a similar share",
+    plain(BalancedResourceAllocation),
+    providers=BOTH_PROVIDERS,
+)
+
+LEAST_REQUESTED_PRIORITY: Final = PriorityDeclaration(
+    "LeastRequestedPriority",
+    "most cpu and memory left",
+    plain(LeastRequestedPriority),
+    providers=(DEFAULT_PROVIDER,),
+)
+
+MOST_REQUESTED_PRIORITY: Final = PriorityDeclaration(
+    "MostRequestedPriority",
+    "most cpu and memory used",
+    plain(MostRequestedPriority),
+    providers=(AUTOSCALER_PROVIDER,),
+)
+
+REQUESTED_TO_CAPACITY_RATIO_PRIORITY: Final = PriorityDeclaration(
+    "RequestedToCapacityRatioPriority",
+    "utilization scored by a line; without an argument, the emptier the better",
+    plain(RequestedToCapacityRatioPriority),
+)
+
+RESOURCE_LIMITS_PRIORITY: Final = PriorityDeclaration(
+    "ResourceLimitsPriority",
+    "the node can hold the pod's cpu or memory limit",
+    plain(ResourceLimitsPriority),
+    providers=BOTH_PROVIDERS,
+    exists="ResourceLimitsPriorityFunction",
+)

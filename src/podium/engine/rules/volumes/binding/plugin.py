@@ -1,0 +1,711 @@
+"""VolumeBinding: whether the pod's claims can be bound on a node.
+
+The volume of a bound claim must be reachable from the node. A claim that waits for its first
+consumer needs a suitable volume that is reachable, or a storage class that provisions on the node
+and has the capacity for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from podium.engine.framework.causes import Cause, ClaimUnserved, VolumeLost
+from podium.engine.framework.declaration import (
+    Arguments,
+    Errors,
+    FeatureGates,
+    PluginContext,
+    PluginDeclaration,
+    arguments_record,
+    plain,
+)
+from podium.engine.framework.rule import (
+    SKIPPED,
+    Activity,
+    AttemptError,
+    BitFilter,
+    Everywhere,
+    Refused,
+    ReserveRule,
+    Scope,
+    ScoreRule,
+    Watched,
+)
+from podium.engine.rows.node_match import selects, selects_any_by_labels
+from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows, as_int
+from podium.engine.rules.plugins import POINT, ShapePoint, always, shape_errors
+from podium.engine.rules.volumes.binding.shared import (
+    BIND_COMPLETED,
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    WAIT,
+    BaseVolumeMatcher,
+    Claims,
+    is_suitable,
+    requested,
+    same_mode,
+    storage,
+    unreachable,
+    unserved,
+)
+from podium.engine.rules.volumes.claims import (
+    ClaimFacts,
+    claim_facts,
+    claim_used,
+    has_ephemeral,
+    volumes_of,
+)
+from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
+from podium.engine.state.in_tree_volumes import (
+    UntranslatableError,
+    handed_over,
+    older_kind,
+    reachable_from,
+)
+from podium.engine.state.reservation import VolumePlan
+from podium.engine.state.verdicts import Reason
+from podium.objects.field_errors import child, invalid
+from podium.objects.go_json import go_json
+from podium.objects.go_types import INT64, Slice
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import CsiDriver, CsiNode, CsiStorageCapacity, StorageClass
+from podium.objects.quantity import value
+from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator
+
+    from podium.engine.framework.rule import Memo
+    from podium.engine.state.catalog import Catalog
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.view import View
+    from podium.objects.kinds.pod import NodeSelector
+    from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
+
+VOLUME_NODE_AFFINITY_MISMATCH = Reason(
+    "node(s) didn't match PersistentVolume's node affinity", curable=False
+)
+NO_VOLUME = Reason("node(s) didn't find available persistent volumes to bind", curable=False)
+NO_STORAGE_CAPACITY = Reason("node(s) did not have enough free storage", curable=False)
+LOST_VOLUME = Reason(
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", curable=False
+)
+UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs:
+    """How long volumes may take to be bound, and how their capacity is scored."""
+
+    bind_timeout_seconds: int = 600
+    #: Not given is not the same as empty.
+    shape: tuple[ShapePoint, ...] | None = None
+
+
+def _complete(found: VolumeBindingArgs, gates: FeatureGates) -> VolumeBindingArgs:
+    """A shape only where capacity is scored at all."""
+    if found.shape or not gates["StorageCapacityScoring"]:
+        return found
+    return replace(found, shape=(ShapePoint(0, 10), ShapePoint(100, 0)))
+
+
+def _check(found: VolumeBindingArgs, path: str, gates: FeatureGates) -> Errors:
+    seconds, where = found.bind_timeout_seconds, child(path, "shape")
+    if seconds < 0:
+        yield invalid(
+            child(path, "bindTimeoutSeconds"),
+            str(seconds),
+            "invalid BindTimeoutSeconds, should not be a negative value",
+        )
+    if gates["StorageCapacityScoring"]:
+        yield from shape_errors(found.shape or (), where)
+    elif found.shape is not None:
+        points = [{"Utilization": p.utilization, "Score": p.score} for p in found.shape]
+        yield invalid(
+            where,
+            go_json(points),
+            "unexpected field `shape`, remove it or turn on the feature gate "
+            "StorageCapacityScoring",
+        )
+
+
+VOLUME_BINDING_ARGUMENTS: Final = Arguments(
+    arguments_record(VolumeBindingArgs, bind_timeout_seconds=INT64, shape=Slice(POINT)),
+    _check,
+    _complete,
+)
+
+
+class BindingModeError(VolumeError):
+    """A storage class has no volumeBindingMode."""
+
+
+def reaches(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
+    """The rows from which a volume can be reached; requirements on node fields are ignored."""
+    affinity = volume.spec.node_affinity
+    return matches_node_affinity(affinity.required if affinity is not None else None, at)
+
+
+def matches_node_affinity(required: NodeSelector | None, at: Rows[K]) -> Flags[K]:
+    """The rows whose labels match the terms; all rows without terms."""
+    if required is None:
+        return at.flags(True)  # noqa: FBT003 - a column of True
+    return selects_any_by_labels(at, node_terms(required))
+
+
+class NamedClaim(NamedTuple):
+    """A claim as a pod names it."""
+
+    name: str
+    #: None if there is none of this name.
+    claim: PersistentVolumeClaim | None
+    #: Whether it is that of an ephemeral volume.
+    ephemeral: bool
+
+
+def named_claims(pod: Incoming, facts: ClaimFacts, catalog: Catalog) -> list[NamedClaim]:
+    """The claims of the pod, in the order of its volumes."""
+    cls = pod.cls
+    if not has_ephemeral(cls):
+        return [
+            NamedClaim(name, claim, ephemeral=False)
+            for name, claim in zip(cls.claims, facts.claims, strict=True)
+        ]
+    found = []
+    for volume in cls.volumes:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            name = f"{pod.pod.name}-{volume.name}"
+        else:
+            continue
+        claim = catalog.claims.get(name, cls.namespace)
+        found.append(NamedClaim(name, claim, ephemeral=volume.ephemeral is not None))
+    return found
+
+
+#: What VolumeBinding looks up, for its filter and its score.
+BINDING_KINDS = (
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+)
+
+
+class VolumeBinding(BitFilter, ReserveRule):
+    """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
+
+    kinds = BINDING_KINDS
+    name = "VolumeBinding"
+    reasons = (VOLUME_NODE_AFFINITY_MISMATCH, NO_VOLUME, NO_STORAGE_CAPACITY, LOST_VOLUME)
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Claims, volumes and storage classes, for pods with claims."""
+        return Scope.OBJECTS if _has_claims(cls) else Scope.NONE
+
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
+        """Every claim must exist and be bound, or wait for its first consumer."""
+        facts = claim_facts(pod.cls, view.catalog)
+        if facts.by_state is not None:
+            return None  # they were accepted before
+        claims = named_claims(pod, facts, view.catalog)
+        try:
+            for each in claims:
+                _check_claim(pod, each)
+            facts.by_state = _classified(claims, view.catalog)
+        except BindingModeError as error:
+            raise AttemptError(str(error)) from error
+        except VolumeError as error:
+            return Refused(self.name, str(error))
+        return None
+
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """Idle if all claims are bound to volumes that are reached from everywhere."""
+        if self.scope(pod.cls) is Scope.NONE:
+            return Activity.SKIPPED
+        catalog = view.catalog
+        facts = claim_facts(pod.cls, catalog)
+        if facts.reached is None:
+            try:
+                claims = _by_state(pod, facts, catalog)
+            except VolumeError:
+                return Activity.ACTIVE
+            volumes = (catalog.volumes.get(claim.spec.volume_name) for claim in claims.bound)
+            facts.reached = not claims.delayed and all(map(_is_reached_from_everywhere, volumes))
+        return Activity.IDLE if facts.reached else Activity.ACTIVE
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The reasons of the first bound claim that fails, and of the waiting claims."""
+        try:
+            claims = classify(pod, at.view.catalog)
+        except VolumeError as error:
+            raise AttemptError(str(error)) from error
+        bits = self._bound(claims.bound, at)
+        return bits | VolumeMatcher(claims.delayed, at).bits() if claims.delayed else bits
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The volumes that are lost or out of reach, and the claims that get none."""
+        claims = classify(pod, at.view.catalog)
+        for claim in claims.bound:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                yield VolumeLost(LOST_VOLUME.text, claim.key, claim.spec.volume_name)
+            elif as_int(self._not_reachable(volume, at, at.flags(True))):  # noqa: FBT003
+                kind = older_kind(volume.spec)
+                moved = bool(kind) and told_by_drivers(at, kind, handed_over(kind))
+                yield unreachable(
+                    VOLUME_NODE_AFFINITY_MISMATCH,
+                    claim,
+                    volume,
+                    at,
+                    memo,
+                    fields=lambda _: True,
+                    required=reachable_from(volume) if moved else None,
+                )
+        if claims.delayed:
+            yield from VolumeMatcher(claims.delayed, at).causes()
+
+    def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
+        """Volumes for the claims that wait for a consumer; None when all are bound."""
+        if self.scope(pod.cls) is Scope.NONE:
+            return None
+        delayed = classify(pod, at.view.catalog).delayed
+        return VolumeMatcher(delayed, at).plan() if delayed else None
+
+    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Ints[K]:
+        bits = at.full(0)
+        for claim in claims:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            # The first claim that fails a node is the last one looked at there.
+            failing = at.full(8) if volume is None else self._not_reachable(volume, at, bits == 0)
+            bits = at.where(bits == 0, failing, bits)
+        return bits
+
+    def _not_reachable(self, volume: PersistentVolume, at: Rows[K], asked: Flags[K]) -> Ints[K]:
+        """1 where a bound volume cannot be reached.
+
+        In-tree volumes are translated on nodes that have handed them over to a CSI driver.
+        """
+        unreached = (reaches(volume, at) ^ True) * 1
+        kind = older_kind(volume.spec)
+        if not kind or not len(at.view.catalog.csi_nodes):
+            return unreached
+        moved = told_by_drivers(at, kind, handed_over(kind))
+        try:
+            now = matches_node_affinity(reachable_from(volume), at)
+        except UntranslatableError as error:
+            text = f'running "{self.name}" filter plugin: could not translate pv: {error}'
+            at.fail_where(asked & moved, text)
+            return at.where(moved, 0, unreached)
+        return at.where(moved, (now ^ True) * 1, unreached)
+
+
+def _is_reached_from_everywhere(volume: PersistentVolume | None) -> bool:
+    """Whether no node can fail to reach a volume, also where a CSI driver took it over."""
+    if volume is None:
+        return False
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        return False
+    try:
+        return not older_kind(volume.spec) or reachable_from(volume) is None
+    except UntranslatableError:
+        return False
+
+
+class VolumeBindingScore(ScoreRule):
+    """Prefers nodes by how much of their storage the claims that wait for a consumer would use.
+
+    Without a shape (feature gate StorageCapacityScoring) it scores nothing.
+    """
+
+    kinds = BINDING_KINDS
+    name = "VolumeBinding"
+    formula = "how much of the storage is used, scored by the line of the shape; mean of classes"
+
+    def __init__(self, shape: tuple[tuple[int, int], ...] = ()) -> None:
+        """The *shape* has points of utilization (0 to 100) and score (0 to 10)."""
+        self.shape = tuple((x, y * 10) for x, y in shape)
+        self.keyed_by_form = not shape
+
+    def scope(self, cls: PodClass) -> Scope:
+        """Claims, volumes and capacities, for pods with claims."""
+        return Scope.OBJECTS if self.shape and _has_claims(cls) else Scope.NONE
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Nothing, for pods without claims."""
+        return Watched.ANYTHING if self.shape and _has_claims(cls) else Watched.NOTHING
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """Nothing, where pods are treated alike."""
+        return cls.id if self.shape and _has_claims(cls) else ()
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """Skipped where no claim waits for its first consumer: all nodes would get 0."""
+        if not self.shape or not _has_claims(pod.cls):
+            return SKIPPED
+        try:
+            return None if classify(pod, view.catalog).delayed else SKIPPED
+        except VolumeError:
+            return SKIPPED
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The score of the volumes that would be bound, else of those that would be provisioned."""
+        delayed = classify(pod, at.view.catalog).delayed
+        return VolumeMatcher(delayed, at).scores(self.shape)
+
+
+def _has_claims(cls: PodClass) -> bool:
+    return bool(cls.volumes) and (bool(cls.claims) or has_ephemeral(cls))
+
+
+def _check_claim(pod: Incoming, named: NamedClaim) -> None:
+    name, claim, ephemeral = named
+    if claim is None:
+        missing = f'persistentvolumeclaim "{name}" not found'
+        waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+        raise VolumeError(f'{waiting} "{name}"' if ephemeral else missing)
+    if claim.status.phase == "Lost":
+        lost = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+        raise VolumeError(f'{lost} "{claim.spec.volume_name}"')
+    if claim.metadata.deletion_timestamp is not None:
+        raise VolumeError(f'persistentvolumeclaim "{name}" is being deleted')
+    if ephemeral:
+        owner = claim.metadata.controller()
+        if owner is None or owner.uid != pod.uid:
+            not_owned = f"was not created for pod {pod.key} (pod is not owner)"
+            raise VolumeError(f"PVC {claim.key} {not_owned}")
+
+
+def classify(pod: Incoming, catalog: Catalog) -> Claims:
+    """The pod's claims by state; an unbound claim that does not wait refuses the pod."""
+    return _by_state(pod, claim_facts(pod.cls, catalog), catalog)
+
+
+def _by_state(pod: Incoming, facts: ClaimFacts, catalog: Catalog) -> Claims:
+    return facts.by_state or _classified(named_claims(pod, facts, catalog), catalog)
+
+
+def _classified(named: Iterable[NamedClaim], catalog: Catalog) -> Claims:
+    claims, immediate = Claims(), False
+    for name, claim, _ in named:
+        if claim is None:
+            raise VolumeError(f'persistentvolumeclaim "{name}" not found')
+        if claim.spec.volume_name and BIND_COMPLETED in (claim.metadata.annotations or {}):
+            claims.bound.append(claim)
+        elif waits_for_consumer(class_name(claim), catalog) and not claim.spec.volume_name:
+            claims.delayed.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        raise VolumeError(UNBOUND_IMMEDIATE_CLAIMS)
+    return claims
+
+
+def waits_for_consumer(name: str, catalog: Catalog) -> bool:
+    """Whether claims of this storage class are bound only once a pod is scheduled."""
+    found = catalog.storage_classes.get(name) if name else None
+    if found is None:
+        return False
+    if found.volume_binding_mode is None:
+        raise BindingModeError(f'VolumeBindingMode not set for StorageClass "{name}"')
+    return found.volume_binding_mode == WAIT
+
+
+def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
+    """The node where a volume for the claim is already being provisioned."""
+    annotations = claim.metadata.annotations or {}
+    return annotations.get(SELECTED_NODE) or catalog.provisioning.get(claim.key)
+
+
+class VolumeMatcher(BaseVolumeMatcher[K]):
+    """Matches volumes to waiting claims, once per distinct combination of what rows offer."""
+
+    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
+        catalog = at.view.catalog
+        self.provisioning = [claim for claim in claims if selected_node(claim, catalog)]
+        others = [claim for claim in claims if claim not in self.provisioning]
+        names = {class_name(claim) for claim in others}
+        found = catalog.volumes.naming(names)
+        super().__init__(others, [v for v in found if class_name(v) in names], at)
+        self.all_claims = [*self.provisioning, *self.claims]
+        self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.all_claims]
+
+    def bits(self) -> Ints[K]:
+        """2 where a claim can neither be bound nor provisioned, 4 where only capacity lacks."""
+        at = self.at
+        flags = [reaches(volume, at) for volume in self.volumes]
+        flags += [self.allowed(found) for found in self.classes]
+        flags += [
+            self._has_capacity(c, f) for c, f in zip(self.all_claims, self.classes, strict=True)
+        ]
+        bits = at.by_signature(flags, self._outcome)
+        for code, text in self.errors.items():
+            at.fail_where(bits == code, f'running "{VolumeBinding.name}" filter plugin: {text}')
+        bits = at.where(bits < 0, 0, bits)
+        for claim in self.provisioning:
+            node = selected_node(claim, self.catalog) or ""
+            bits = at.where(at.is_node(node), bits, 2)
+        return bits
+
+    def plan(self) -> VolumePlan:
+        """The volumes chosen on the single row this was made for."""
+        reachable = tuple(bool(reaches(volume, self.at)) for volume in self.volumes)
+        chosen, left = self.match(reachable)
+        made = (*self.provisioning, *left)
+        return VolumePlan({claim.name: v.name for claim, v in chosen}, tuple(c.name for c in made))
+
+    def causes(self) -> Iterator[Cause]:
+        """The claims that get no volume on the single row this was made for."""
+        _, left = self.match(tuple(bool(reaches(volume, self.at)) for volume in self.volumes))
+        for claim in self.provisioning:
+            node = selected_node(claim, self.catalog) or ""
+            if not bool(self.at.is_node(node)):
+                text, kind = NO_VOLUME.text, class_name(claim)
+                yield ClaimUnserved(text, claim.key, kind, "otherNode", node=node)
+        for claim in (*self.provisioning, *left):
+            made_by = self.classes[self.all_claims.index(claim)]
+            provisions = made_by is not None and made_by.provisioner not in ("", NO_PROVISIONER)
+            if made_by is None or not provisions or not bool(self.allowed(made_by)):
+                yield unserved(NO_VOLUME, claim, made_by)
+            elif not bool(self._has_capacity(claim, made_by)):
+                yield ClaimUnserved(
+                    NO_STORAGE_CAPACITY.text,
+                    claim.key,
+                    made_by.name,
+                    "capacity",
+                    made_by.provisioner,
+                    requested=requested(claim),
+                )
+
+    def _outcome(self, flags: tuple[bool, ...]) -> int:
+        volumes, claims = len(self.volumes), len(self.all_claims)
+        try:
+            _, left = self.match(flags[:volumes])
+        except VolumeError as error:
+            return self.note(str(error))
+        for claim in (*self.provisioning, *left):
+            i = self.all_claims.index(claim)
+            made_by = self.classes[i]
+            if made_by is None or made_by.provisioner in ("", NO_PROVISIONER):
+                return 2
+            if not flags[volumes + i]:
+                return 2
+            if not flags[volumes + claims + i]:
+                return 4
+        return 0
+
+    def scores(self, shape: tuple[tuple[int, int], ...]) -> Ints[K]:
+        """How much of the storage of each class is used, scored by a line; the mean of classes."""
+        at = self.at
+        offers = [
+            [] if offered is None else offered
+            for offered in map(self._offers, self.all_claims, self.classes)
+        ]
+        flags = [reaches(volume, at) for volume in self.volumes]
+        flags += [self._is_near(capacity) for offered in offers for capacity in offered]
+
+        def outcome(signature: tuple[bool, ...]) -> int:
+            return self._storage_score(signature, offers, shape)
+
+        return at.by_signature(flags, outcome)
+
+    def _storage_score(
+        self,
+        flags: tuple[bool, ...],
+        offers: list[list[CsiStorageCapacity]],
+        shape: tuple[tuple[int, int], ...],
+    ) -> int:
+        volumes = len(self.volumes)
+        try:
+            chosen, left = self.match(flags[:volumes])
+        except VolumeError:
+            return 0  # the filter has failed
+        #: Storage class -> what is requested, and what there is.
+        used: dict[str, tuple[int, int]] = {}
+        for claim, volume in chosen:
+            wanted, there = used.get(class_name(volume), (0, 0))
+            used[class_name(volume)] = (wanted + _whole(claim), there + _whole(volume))
+        near = iter(flags[volumes:])
+        accepted = [
+            next(compress(offered, [next(near) for _ in offered]), None) for offered in offers
+        ]
+        for claim in () if chosen else (*self.provisioning, *left):
+            capacity = accepted[self.all_claims.index(claim)]
+            if capacity is not None:
+                wanted, _ = used.get(class_name(claim), (0, 0))
+                there = 0 if capacity.capacity is None else value(capacity.capacity)
+                used[class_name(claim)] = (wanted + _whole(claim), there)
+        if not used:
+            return 0
+        total = sum(
+            _on_line(shape, 100 if not there or wanted > there else wanted * 100 // there)
+            for wanted, there in used.values()
+        )
+        # Rounded, a half upwards.
+        return (2 * total + len(used)) // (2 * len(used))
+
+    def _has_capacity(self, claim: PersistentVolumeClaim, found: StorageClass | None) -> Flags[K]:
+        """The rows where the storage class has the capacity; all rows where it is not tracked."""
+        offers = self._offers(claim, found)
+        if offers is None:
+            return self.at.flags(True)  # noqa: FBT003 - a column of True
+        room = self.at.flags(False)  # noqa: FBT003 - a column of False
+        for capacity in offers:
+            room = room | self._is_near(capacity)
+        return room
+
+    def _offers(
+        self, claim: PersistentVolumeClaim, found: StorageClass | None
+    ) -> list[CsiStorageCapacity] | None:
+        """The capacities that suffice for a claim; None where capacity is not tracked."""
+        resources = claim.spec.resources
+        request = ((resources and resources.requests) or {}).get("storage")
+        driver = self.catalog.csi_drivers.get(found.provisioner) if found is not None else None
+        if request is None or driver is None or driver.spec.storage_capacity is not True:
+            return None
+        offers = []
+        for capacity in self.catalog.csi_capacities:
+            limit = capacity.maximum_volume_size
+            limit = capacity.capacity if limit is None else limit
+            if capacity.storage_class_name != class_name(claim) or limit is None:
+                continue
+            if value(limit) >= value(request) and capacity.node_topology is not None:
+                offers.append(capacity)
+        return offers
+
+    def _is_near(self, capacity: CsiStorageCapacity) -> Flags[K]:
+        """The rows from which a capacity can be used; none if its selector is invalid."""
+        try:
+            return selects(self.at, from_label_selector(capacity.node_topology))
+        except SelectorError:
+            return self.at.flags(False)  # noqa: FBT003 - a column of False
+
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """A selector that cannot be compiled is an error, also without any candidate."""
+        try:
+            from_label_selector(claim.spec.selector, "label selector")
+        except SelectorError as error:
+            text = f"error creating internal label selector for claim: {claim.key}: {error}"
+            raise VolumeError(text) from error
+
+    def best(
+        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
+    ) -> PersistentVolume | None:
+        """The volume reserved for the claim, or else the smallest one that is suitable."""
+        best: PersistentVolume | None = None
+        for volume, reached in zip(self.volumes, reachable, strict=True):
+            meant = self.is_reserved_for(volume, claim)
+            if (
+                volume.name in taken
+                or not _is_candidate(claim, volume)
+                or not (meant or self._is_unclaimed(volume))
+            ):
+                continue
+            if meant:
+                return volume if reached else None
+            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
+        return best
+
+    def _is_unclaimed(self, volume: PersistentVolume) -> bool:
+        return volume.spec.claim_ref is None and volume.name not in self.catalog.promised_volumes
+
+
+def _whole(item: PersistentVolume | PersistentVolumeClaim) -> int:
+    """The storage that a claim requests or a volume offers, in bytes."""
+    return -(-storage(item) // 10**9)
+
+
+def _on_line(shape: tuple[tuple[int, int], ...], utilization: int) -> int:
+    """The score on the line through points; division truncates toward zero."""
+    if utilization <= shape[0][0]:
+        return shape[0][1]
+    for (x0, y0), (x1, y1) in pairwise(shape):
+        if utilization <= x1:
+            return y0 + int((y1 - y0) * (utilization - x0) / (x1 - x0))
+    return shape[-1][1]
+
+
+def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    return (
+        class_name(volume) == class_name(claim)
+        and storage(volume) >= storage(claim)
+        and same_mode(claim, volume)
+        and volume.metadata.deletion_timestamp is None
+        and (claim.spec.volume_attributes_class_name or "")
+        == (volume.spec.volume_attributes_class_name or "")
+    )
+
+
+_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+
+
+def migration_changed(_waiting: Pod, old: CsiNode, new: CsiNode) -> bool:
+    """Other in-tree plugins are served by CSI drivers now."""
+    before, after = (node.metadata.annotations or {} for node in (old, new))
+    return before.get(_MIGRATED_PLUGINS, "") != after.get(_MIGRATED_PLUGINS, "")
+
+
+def topologies_changed(_waiting: Pod, old: StorageClass, new: StorageClass) -> bool:
+    """Volumes of the class may be made elsewhere."""
+    return (old.allowed_topologies or []) != (new.allowed_topologies or [])
+
+
+def capacity_unchecked(waiting: Pod, old: CsiDriver, new: CsiDriver) -> bool:
+    """A driver of an inline volume no longer reports its capacity.
+
+    Volumes behind claims are not looked at, although they are what capacity matters to.
+    """
+    stopped = bool(old.spec.storage_capacity) and not new.spec.storage_capacity
+    return stopped and any(each.csi and each.csi.driver == new.name for each in volumes_of(waiting))
+
+
+def capacity_grew(_waiting: Pod, old: CsiStorageCapacity, new: CsiStorageCapacity) -> bool:
+    """Larger volumes can be made than before."""
+    before, after = _largest(old), _largest(new)
+    return after is not None and (before is None or after > before)
+
+
+def _largest(capacity: CsiStorageCapacity) -> int | None:
+    raw = capacity.maximum_volume_size
+    raw = capacity.capacity if raw is None else raw
+    return None if raw is None else value(raw)
+
+
+def _volume_score(found: VolumeBindingArgs, context: PluginContext) -> VolumeBindingScore:
+    if not context.gates["StorageCapacityScoring"]:
+        return VolumeBindingScore()
+    return VolumeBindingScore(tuple((p.utilization, p.score) for p in found.shape or ()))
+
+
+VOLUME_BINDING: Final = PluginDeclaration(
+    "VolumeBinding",
+    "preFilter filter reserve preBind preScore score",
+    "claims have volumes that the node can reach, or can get some",
+    filter=plain(VolumeBinding),
+    score=_volume_score,
+    arguments=VOLUME_BINDING_ARGUMENTS,
+    pre_filter_error="not found",
+    events={
+        "StorageClass Add": always,
+        "StorageClass Update": topologies_changed,
+        "PersistentVolumeClaim Add": claim_used,
+        "PersistentVolumeClaim Update": claim_used,
+        "PersistentVolume Add": always,
+        "PersistentVolume Update": always,
+        "Node Add": always,
+        "Node UpdateNodeLabel": always,
+        "CSINode Add": always,
+        "CSINode Update": migration_changed,
+        "CSIDriver Update": capacity_unchecked,
+        "CSIStorageCapacity Add": always,
+        "CSIStorageCapacity Update": capacity_grew,
+    },
+)

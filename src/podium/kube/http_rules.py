@@ -1,0 +1,59 @@
+"""Who may send requests to a port of this program: the rules that all its servers share.
+
+A page of any site can make a browser send requests to a local port, or rebind its own host name to
+a loopback address. Browsers say in `Origin` and `Sec-Fetch-Site` where a request comes from, and in
+`Host` by which name it was sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+#: The names of this machine.
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+#: Methods that change nothing.
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_SITE: Final = frozenset({b"none", b"same-origin"})
+
+
+def host_name(headers: Mapping[bytes, bytes]) -> str | None:
+    """The name by which a request was sent, without the port; None if it is no name."""
+    try:
+        return urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname
+    except ValueError:
+        return None
+
+
+def is_of_page(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser says that a page sends the request."""
+    return b"origin" in headers or b"sec-fetch-site" in headers
+
+
+def is_of_other_site(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser says that a page of another site sends the request.
+
+    `Sec-Fetch-Site` is the browser's own word, and counts. A proxy may have changed `Host`.
+    """
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in _OWN_SITE
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    try:
+        named = urlsplit(origin).netloc
+    except ValueError:
+        return True
+    return bool(origin) and named != headers.get(b"host", b"").decode("latin-1")
+
+
+def bearer_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """The bearer token of a request; empty if it has none."""
+    given = headers.get(b"authorization", b"")
+    return given[7:].strip() if given[:7].lower() == b"bearer " else b""
+
+
+def is_secret(given: bytes, secret: str) -> bool:
+    """Whether *given* is the secret; how long that takes to find out tells nothing of it."""
+    return hmac.compare_digest(given, secret.encode())

@@ -1,0 +1,67 @@
+"""Deletes Events an hour after they were last written, as kube-apiserver does (`--event-ttl`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from podium.lab.api.status import StatusError
+from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import Controller
+from podium.lab.store.store import Key
+from podium.objects.kinds.meta import JsonObject
+
+_KIND: Final = "Event"
+_STORAGE: Final = "events"
+EVENT_SECONDS: Final = 3600.0
+#: Events that become old within so many seconds go together.
+_TOGETHER: Final = 10.0
+_NOT_FOUND: Final = 404
+
+
+class EventExpiry(Controller[str]):
+    """Deletes old Events. It has a single key, which is due when the oldest Event is."""
+
+    name: ClassVar = "event-expiry"
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Follow the writes of Events, which no cache of objects keeps."""
+        super().__init__(cluster)
+        #: When each Event was last written, the oldest first.
+        self._written: dict[Key, float] = {}
+        now = cluster.queue.now()
+        self._written.update(dict.fromkeys(cluster.registry.store.table(_STORAGE).records, now))
+        cluster.registry.subscribe([_KIND], self._on_event)
+        self._wait()
+
+    def _on_event(self, _: str, old: JsonObject | None, new: JsonObject | None) -> None:
+        item = old if new is None else new
+        assert item is not None
+        about = item["metadata"]
+        key = Key(about.get("namespace", ""), about["name"])
+        was_waiting = bool(self._written)
+        self._written.pop(key, None)
+        if new is not None:
+            self._written[key] = self.cluster.queue.now()
+            if not was_waiting:
+                self._wait()
+
+    def _wait(self) -> None:
+        if self._written:
+            oldest = next(iter(self._written.values()))
+            after = oldest + EVENT_SECONDS - self.cluster.queue.now()
+            self.enqueue(_KIND, max(after, 0.0) + _TOGETHER, clock=True)
+
+    def sync(self, key: str) -> None:
+        """Delete all Events that are old."""
+        del key
+        now = self.cluster.queue.now()
+        old = [each for each, at in self._written.items() if at + EVENT_SECONDS <= now]
+        for each in old:
+            self._written.pop(each, None)
+            try:
+                self.cluster.registry.delete(_KIND, each.name, each.namespace)
+            except StatusError as error:
+                if error.code != _NOT_FOUND:
+                    self._written = {each: now - EVENT_SECONDS, **self._written}
+                    raise
+        self._wait()

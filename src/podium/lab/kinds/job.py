@@ -1,0 +1,155 @@
+"""Jobs: defaults, validation, table.
+
+Upstream: pkg/apis/batch, pkg/printers/internalversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.lab.api.field_errors import FieldErrors, invalid_value, required
+from podium.lab.kinds.formats import NONE, age, duration, parse_time
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.object_fields import (
+    condition_status,
+    metadata_of,
+    name_of,
+    number_at,
+    object_at,
+)
+from podium.lab.kinds.pod import validate_pod_spec
+from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.workload_fields import (
+    IMMUTABLE,
+    UNMATCHED,
+    selector_cell,
+    selects,
+    spec_with_template,
+    template_cells,
+    validate_non_negative,
+)
+from podium.lab.validation.selectors import validate_label_selector
+from podium.objects.kinds.meta import JsonObject
+
+MAX_INT32 = 2**31 - 1
+CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
+_CONTROLLER_UID_LABELS = (CONTROLLER_UID_LABEL, "controller-uid")
+_JOB_NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
+_JOB_ENDS = (("Complete", "Complete"), ("Failed", "Failed"))
+_JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+
+
+def set_job_defaults(item: JsonObject) -> None:
+    """Set the defaults of a job."""
+    spec = spec_with_template(item)
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else MAX_INT32)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    replaced = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+    spec.setdefault("podReplacementPolicy", replaced)
+
+
+def set_job_selector(item: JsonObject) -> None:
+    """Make a new job select its pods by its uid, unless its selector is set manually."""
+    spec, about = item["spec"], item["metadata"]
+    if spec.get("manualSelector"):
+        return
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    for key in _CONTROLLER_UID_LABELS:
+        labels[key] = about["uid"]
+    for key in _JOB_NAME_LABELS:
+        labels[key] = about.get("name", "")
+    if not about.get("labels"):
+        about["labels"] = dict(labels)
+    own = spec.setdefault("selector", {}).setdefault("matchLabels", {})
+    own[CONTROLLER_UID_LABEL] = about["uid"]
+
+
+def validate_job(item: JsonObject) -> FieldErrors:
+    """Validate a job, whose selector is generated unless `manualSelector` is set."""
+    spec = item["spec"]
+    fields = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
+    yield from validate_non_negative(spec, "spec", *fields, "ttlSecondsAfterFinished")
+    selector = spec.get("selector")
+    if selector is None:
+        yield required("spec.selector")
+    else:
+        yield from validate_label_selector(selector, "spec.selector")
+        generated = {"matchLabels": {CONTROLLER_UID_LABEL: item["metadata"].get("uid")}}
+        if not spec.get("manualSelector") and selector != generated:
+            yield invalid_value("spec.selector", selector, "`selector` not auto-generated")
+    yield from _validate_job_template(item)
+
+
+def _validate_job_template(item: JsonObject) -> FieldErrors:
+    made = item["spec"]["template"]
+    labels = made["metadata"].get("labels") or {}
+    if not selects(item["spec"].get("selector"), labels):
+        yield invalid_value("spec.template.metadata.labels", labels, UNMATCHED)
+    yield from validate_pod_spec(made["spec"], "spec.template.spec")
+    policy = made["spec"].get("restartPolicy")
+    if policy == "Always":
+        yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+
+
+def validate_job_update(item: JsonObject, old: JsonObject) -> FieldErrors:
+    """Validate an update of a job: completions, selector and template are immutable."""
+    new, before = item["spec"], old["spec"]
+    indexed = new.get("completionMode") == "Indexed"
+    for field in ("completions", "selector", "template", "completionMode"):
+        if field == "completions" and indexed:
+            continue
+        if field == "template" and before.get("suspend"):
+            continue
+        if new.get(field) != before.get(field):
+            yield invalid_value(f"spec.{field}", new.get(field), IMMUTABLE)
+
+
+def _job_cells(job: JsonObject, now: float) -> list[Any]:
+    spec, succeeded = object_at(job, "spec"), number_at(job, "status", "succeeded")
+    if spec.get("completions") is not None:
+        done = f"{succeeded}/{spec['completions']}"
+    else:
+        parallelism = number_at(spec, "parallelism")
+        done = f"{succeeded}/1" + (f" of {parallelism}" if parallelism > 1 else "")
+    started = parse_time(object_at(job, "status").get("startTime"))
+    ended = parse_time(object_at(job, "status").get("completionTime"))
+    took = "" if started is None else duration((now if ended is None else ended) - started)
+    return [
+        name_of(job),
+        _job_state(job),
+        done,
+        took,
+        age(job, now),
+        *template_cells(job),
+        selector_cell(job) or NONE,
+    ]
+
+
+def _job_state(job: JsonObject) -> str:
+    for kind, word in _JOB_ENDS:
+        if condition_status(job, kind) == "True":
+            return word
+    if metadata_of(job).get("deletionTimestamp"):
+        return "Terminating"
+    return next((kind for kind in _JOB_STATES if condition_status(job, kind) == "True"), "Running")
+
+
+KINDS: Mapping[str, KindStrategy] = {
+    "Job": KindStrategy(
+        set_defaults=set_job_defaults,
+        complete_new=set_job_selector,
+        has_generation=True,
+        validate=validate_job,
+        validate_update=validate_job_update,
+        table=Printer(
+            "Name, Status, Completions, Duration, Age, *Containers, *Images, *Selector",
+            _job_cells,
+        ),
+    ),
+}

@@ -1,0 +1,82 @@
+"""All kinds that the lab knows, and the strategy of a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.lab.api.resources import Resource
+from podium.lab.kinds import (
+    access,
+    autoscaler,
+    config_map,
+    cron_job,
+    csi,
+    custom_resource_definition,
+    daemon_set,
+    deployment,
+    device_class,
+    disruption_budget,
+    event,
+    job,
+    lease,
+    limit_range,
+    namespace,
+    node,
+    other_kinds,
+    persistent_volume,
+    persistent_volume_claim,
+    pod,
+    pod_group,
+    priority_class,
+    replica_set,
+    replication_controller,
+    resource_claim,
+    resource_slice,
+    service,
+    stateful_set,
+    storage_class,
+)
+from podium.lab.kinds.kind import CustomStrategy, CustomStrategyWithoutStatus, KindStrategy
+
+#: The kinds with anything of their own, by name.
+KINDS: Mapping[str, KindStrategy] = {
+    **access.KINDS,
+    **autoscaler.KINDS,
+    **config_map.KINDS,
+    **cron_job.KINDS,
+    **csi.KINDS,
+    **custom_resource_definition.KINDS,
+    **daemon_set.KINDS,
+    **deployment.KINDS,
+    **device_class.KINDS,
+    **disruption_budget.KINDS,
+    **event.KINDS,
+    **job.KINDS,
+    **lease.KINDS,
+    **limit_range.KINDS,
+    **namespace.KINDS,
+    **node.KINDS,
+    **other_kinds.KINDS,
+    **persistent_volume.KINDS,
+    **persistent_volume_claim.KINDS,
+    **pod.KINDS,
+    **pod_group.KINDS,
+    **priority_class.KINDS,
+    **replica_set.KINDS,
+    **replication_controller.KINDS,
+    **resource_claim.KINDS,
+    **resource_slice.KINDS,
+    **service.KINDS,
+    **stateful_set.KINDS,
+    **storage_class.KINDS,
+}
+_DEFAULT = KindStrategy()
+_CUSTOM = CustomStrategy(has_generation=True)
+_CUSTOM_WITHOUT_STATUS = CustomStrategyWithoutStatus(has_generation=True)
+
+
+def strategy_of(resource: Resource) -> KindStrategy:
+    """The strategy of a resource's kind."""
+    if resource.custom is not None:
+        return _CUSTOM if "status" in resource.subresources else _CUSTOM_WITHOUT_STATUS
+    return KINDS.get(resource.kind, _DEFAULT)

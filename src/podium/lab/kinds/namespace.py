@@ -1,0 +1,53 @@
+"""Namespaces: defaults, validation, table.
+
+Upstream: pkg/apis/core, pkg/printers/internalversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.lab.kinds.formats import age
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.object_fields import name_of, text_at
+from podium.lab.kinds.printer import Printer
+from podium.lab.validation.names import dns_label_reasons
+from podium.objects.kinds.meta import JsonObject
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def set_namespace_defaults(item: JsonObject) -> None:
+    """Set the defaults of a namespace: the label with its name."""
+    about = item["metadata"]
+    if about.get("name"):
+        about.setdefault("labels", {})[_NAME_LABEL] = about["name"]
+    item.setdefault("spec", {})
+
+
+def add_namespace_finalizer(item: JsonObject) -> None:
+    """Add the finalizer that keeps a terminating namespace until it is empty."""
+    finalizers = item["spec"].setdefault("finalizers", [])
+    if "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+
+
+def new_namespace_status(_item: JsonObject) -> JsonObject:
+    """The status of a new namespace."""
+    return {"phase": "Active"}
+
+
+def _namespace_cells(namespace: JsonObject, now: float) -> list[Any]:
+    return [name_of(namespace), text_at(namespace, "status", "phase"), age(namespace, now)]
+
+
+KINDS: Mapping[str, KindStrategy] = {
+    "Namespace": KindStrategy(
+        set_defaults=set_namespace_defaults,
+        complete_new=add_namespace_finalizer,
+        new_status=new_namespace_status,
+        name_rule=dns_label_reasons,
+        table=Printer("Name, Status, Age", _namespace_cells),
+    ),
+}

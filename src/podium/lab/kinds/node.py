@@ -1,0 +1,130 @@
+"""Nodes: defaults, validation, table.
+
+Upstream: pkg/apis/core, pkg/printers/internalversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.lab.api.field_errors import (
+    FieldErrors,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
+from podium.lab.kinds.formats import NONE, UNKNOWN, age
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.object_fields import condition_status, list_at, name_of, object_at, text_at
+from podium.lab.kinds.printer import Printer
+from podium.lab.validation.placement import EFFECTS
+from podium.lab.validation.quantities import validate_quantity
+from podium.lab.validation.selectors import validate_qualified_name
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.names import is_label_value, label_value_reasons
+
+_ROLE_LABEL = "node-role.kubernetes.io/"
+
+
+def set_node_defaults(item: JsonObject) -> None:
+    """Set the defaults of a node: all of its capacity is allocatable."""
+    item.setdefault("spec", {})
+    status = item.setdefault("status", {})
+    if status.get("capacity") and "allocatable" not in status:
+        status["allocatable"] = dict(status["capacity"])
+
+
+def validate_node(item: JsonObject) -> FieldErrors:
+    """Validate a node: its taints, and the quantities of its resources."""
+    yield from validate_taints((item.get("spec") or {}).get("taints") or [], "spec.taints")
+    status = item.get("status") or {}
+    for field in ("capacity", "allocatable"):
+        for name, quantity in (status.get(field) or {}).items():
+            yield from validate_quantity(quantity, f"status.{field}.{name}")
+
+
+def validate_taints(found: list[JsonObject], path: str) -> FieldErrors:
+    """Validate taints; a key may occur once with each effect."""
+    seen: set[tuple[str, str]] = set()
+    for index, each in enumerate(found):
+        here = f"{path}[{index}]"
+        name, value, effect = (each.get(field) or "" for field in ("key", "value", "effect"))
+        yield from validate_qualified_name(name, f"{here}.key")
+        if not is_label_value(value):
+            for reason in label_value_reasons(value):
+                yield invalid_value(f"{here}.value", value, reason)
+        if not effect:
+            yield required(f"{here}.effect")
+        elif effect not in EFFECTS:
+            yield not_supported(f"{here}.effect", effect, EFFECTS)
+        if (name, effect) in seen:
+            yield duplicate(here, each) if effect else required(f"{here}.effect")
+        seen.add((name, effect))
+
+
+def validate_node_update(item: JsonObject, old: JsonObject) -> FieldErrors:
+    """Validate an update of a node: its CIDR and provider ID cannot change once set."""
+    new, before = item.get("spec") or {}, old.get("spec") or {}
+    for field in ("podCIDR", "providerID"):
+        if before.get(field) and new.get(field) != before[field]:
+            shown = "podCIDRs" if field == "podCIDR" else field
+            yield forbidden_field(
+                f"spec.{shown}", f'node updates may not change {field} except from "" to valid'
+            )
+
+
+def _node_cells(node: JsonObject, now: float) -> list[Any]:
+    ready = condition_status(node, "Ready")
+    status = ("Ready" if ready == "True" else "NotReady") if ready else "Unknown"
+    if object_at(node, "spec").get("unschedulable"):
+        status += ",SchedulingDisabled"
+    info = object_at(node, "status", "nodeInfo")
+    kernel, architecture = (
+        text_at(info, "kernelVersion", default=UNKNOWN),
+        text_at(info, "architecture"),
+    )
+    return [
+        name_of(node),
+        status,
+        _roles(node),
+        age(node, now),
+        text_at(info, "kubeletVersion"),
+        _address(node, "InternalIP"),
+        _address(node, "ExternalIP"),
+        text_at(info, "osImage", default=UNKNOWN),
+        f"{kernel} ({architecture})" if architecture else kernel,
+        text_at(info, "containerRuntimeVersion", default=UNKNOWN),
+    ]
+
+
+def _roles(node: JsonObject) -> str:
+    found = set()
+    for key, value in object_at(node, "metadata", "labels").items():
+        if key.startswith(_ROLE_LABEL):
+            found.add(key.removeprefix(_ROLE_LABEL))
+        elif key == "kubernetes.io/role":
+            found.add(str(value))
+    return ",".join(sorted(found - {""})) or NONE
+
+
+def _address(node: JsonObject, kind: str) -> str:
+    found = (each for each in list_at(node, "status", "addresses") if each.get("type") == kind)
+    return next((str(each.get("address")) for each in found), NONE)
+
+
+KINDS: Mapping[str, KindStrategy] = {
+    "Node": KindStrategy(
+        set_defaults=set_node_defaults,
+        new_status=None,
+        validate=validate_node,
+        validate_update=validate_node_update,
+        table=Printer(
+            "Name, Status, Roles, Age, Version, *Internal-IP, *External-IP, *OS-Image, "
+            "*Kernel-Version, *Container-Runtime",
+            _node_cells,
+        ),
+    ),
+}

@@ -1,0 +1,83 @@
+"""Pod groups: defaults, validation, table.
+
+Upstream: pkg/apis/scheduling, pkg/registry/scheduling/podgroup, pkg/printers/internalversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, required
+from podium.lab.kinds.formats import age
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.object_fields import name_of
+from podium.lab.kinds.printer import Printer
+from podium.objects.kinds.meta import JsonObject
+
+#: Fields of which exactly one member is set.
+_CHOICES = {"schedulingPolicy": ("basic", "gang"), "disruptionMode": ("single", "all")}
+#: Fields behind feature gates that are off.
+_GATED_FIELDS = {
+    "schedulingConstraints": "TopologyAwareWorkloadScheduling",
+    "preemptionPolicy": "PodGroupPreemptionPolicy",
+    "resourceClaims": "DRAWorkloadResourceClaims",
+    "parentCompositePodGroupName": "CompositePodGroup",
+}
+
+
+def set_pod_group_defaults(item: JsonObject) -> None:
+    """Set the defaults of a pod group: its pods are evicted one by one."""
+    item.setdefault("spec", {}).setdefault("disruptionMode", {"single": {}})
+
+
+def validate_pod_group(item: JsonObject) -> FieldErrors:
+    """Validate a pod group: one policy, a minimum of at least one pod, one disruption mode."""
+    spec = item.get("spec") or {}
+    for field, names in _CHOICES.items():
+        given = [name for name in names if name in (spec.get(field) or {})]
+        if len(given) != 1:
+            what = f"must specify exactly one of: {', '.join(f'`{name}`' for name in names)}"
+            yield invalid_value(f"spec.{field}", "", what)
+    gang = (spec.get("schedulingPolicy") or {}).get("gang")
+    path = "spec.schedulingPolicy.gang.minCount"
+    if gang is not None and not gang.get("minCount"):
+        yield required(path)
+    elif gang is not None and gang["minCount"] < 1:
+        yield invalid_value(path, gang["minCount"], "must be greater than or equal to 1")
+    for field, gate in _GATED_FIELDS.items():
+        if spec.get(field):
+            yield forbidden_field(f"spec.{field}", f"the feature gate {gate} is off")
+
+
+def validate_pod_group_update(item: JsonObject, old: JsonObject) -> FieldErrors:
+    """Validate an update of a pod group: of its specification, only minCount may change."""
+    spec, before = item.get("spec") or {}, old.get("spec") or {}
+    for field in ("priorityClassName", "priority", "disruptionMode", "workloadRef"):
+        if spec.get(field) != before.get(field):
+            yield invalid_value(f"spec.{field}", spec.get(field), "field is immutable")
+    if set(spec.get("schedulingPolicy") or {}) != set(before.get("schedulingPolicy") or {}):
+        policy = spec.get("schedulingPolicy")
+        yield invalid_value("spec.schedulingPolicy", policy, "field is immutable")
+
+
+def _pod_group_cells(group: JsonObject, now: float) -> list[Any]:
+    spec, conditions = group.get("spec") or {}, (group.get("status") or {}).get("conditions") or ()
+    status = "Pending"
+    for condition in conditions:
+        if condition.get("type") == "PodGroupInitiallyScheduled":
+            status = "Scheduled" if condition.get("status") == "True" else "Unschedulable"
+    policy = "Gang" if "gang" in (spec.get("schedulingPolicy") or {}) else "Basic"
+    workload = (spec.get("workloadRef") or {}).get("workloadName") or "<none>"
+    return [name_of(group), policy, workload, status, age(group, now)]
+
+
+KINDS: Mapping[str, KindStrategy] = {
+    "PodGroup": KindStrategy(
+        set_defaults=set_pod_group_defaults,
+        has_generation=True,
+        validate=validate_pod_group,
+        validate_update=validate_pod_group_update,
+        table=Printer("Name, Policy, Workload, Status, Age", _pod_group_cells),
+    ),
+}

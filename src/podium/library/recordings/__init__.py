@@ -1,1 +1,0 @@
-"""Recordings of decisions: read, replayed and compared, and made of Podium's own decisions."""

@@ -1,0 +1,1 @@
+"""What happened in a cluster: recorded, decided again, judged."""

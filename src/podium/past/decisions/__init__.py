@@ -1,0 +1,1 @@
+"""The latest decisions of a running scheduler, in memory and in files."""

@@ -1,0 +1,153 @@
+"""The causes behind a recorded decision, as far as the cluster still is as it was.
+
+A running scheduler records verdicts and scores and not what led to them. When a page or `podium
+why` shows a pod, it is decided about once more on the cluster as it is now, which changes nothing:
+a pod that waits on the scheduler's own columns, a placed pod on a copy of the cluster without it.
+What came out as it is recorded is shown with its causes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from podium.cluster.decider import without_extenders
+from podium.cluster.simulation import Simulation
+from podium.engine.framework.causes import CausedRejection, ScoreCause
+from podium.library.explained_causes import add_causes, add_trace
+from podium.library.reasoning.trace import selection_of
+from podium.objects.reading.garbage import without_gc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.cluster.cache.cache import Cache
+    from podium.engine.framework.causes import PreemptionCauses
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.engine.framework.trace import DecisionTrace
+    from podium.engine.state.verdicts import Verdict
+    from podium.objects.kinds.pod import Pod
+    from podium.scheduler.state.cluster_copy import CopiedPod, LiveCopy
+
+
+class DecidingScheduler(Protocol):
+    """The parts of a scheduler that decide about a pod once more."""
+
+    @property
+    def cache(self) -> Cache:
+        """Nodes and placed pods."""
+
+    def look(self, pod: Pod, profile: Profile) -> Decision:
+        """Decide about a pod, and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """What led to a decision, found after it."""
+
+    rejections: tuple[CausedRejection, ...] = ()
+    scores: tuple[ScoreCause, ...] = ()
+    preemption: PreemptionCauses | None = None
+    #: The decision step by step, if everything came out as it is recorded.
+    trace: DecisionTrace | None = None
+
+    def add_to(self, decision: Decision) -> None:
+        """Make a decision show these causes."""
+        decision.causes, decision.score_causes = self.rejections, self.scores
+        decision.preemption_causes = self.preemption
+        decision.trace = self.trace
+
+
+def causes_now(
+    scheduler: DecidingScheduler, profile: Profile, pod: Pod, recorded: Decision
+) -> Causes:
+    """The causes of a decision about a pod that waits, on the scheduler's own columns."""
+    now = scheduler.look(pod, profile)
+    bare = without_extenders(profile)
+    add_causes(scheduler.cache.columns, pod, bare, now)
+    add_trace(scheduler.cache.columns, pod, bare, now)
+    return _still_true(recorded, now, profile.ties)
+
+
+def causes_without(
+    cluster: LiveCopy, placed: CopiedPod, profiles: Sequence[Profile], recorded: Decision
+) -> Causes:
+    """The causes of the decision about a placed pod; *cluster* is a copy that has it no more.
+
+    The copy is used up.
+    """
+    # Decisions go on in another thread, which a collection of garbage would hold up. Nothing is
+    # left to collect when it is over.
+    with without_gc():
+        return _causes_without(cluster, placed.pod(), profiles, recorded)
+
+
+def _causes_without(
+    cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile], recorded: Decision
+) -> Causes:
+    bare = [replace(profile, extenders=()) for profile in profiles]
+    simulation = Simulation(bare[0], others=bare[1:], now=cluster.decided_at)
+    objects = cluster.objects()
+    cluster.fixed.clear()
+    simulation.load(objects)
+    now = simulation.attempt(pod, recording=True)
+    profile = simulation.profile_of(pod)
+    add_causes(simulation.cache.columns, pod, profile, now)
+    add_trace(simulation.cache.columns, pod, profile, now)
+    return _still_true(recorded, now, profile.ties)
+
+
+def _still_true(recorded: Decision, now: Decision, ties: str) -> Causes:
+    """The causes of what was decided now as it is recorded."""
+    before, after = _verdicts(recorded), _verdicts(now)
+    same = {name for name, verdict in after.items() if before.get(name) == verdict}
+    rejections = []
+    for each in now.causes:
+        nodes = tuple(name for name in each.nodes if name in same)
+        if nodes:
+            rejections.append(CausedRejection(each.predicate, each.cause, nodes))
+    raw = _raw_scores(recorded)
+    scored = _raw_scores(now)
+    scores = []
+    for cause in now.score_causes:
+        kept = tuple(
+            one
+            for one in cause.nodes
+            if raw.get((cause.priority, one.node)) == scored[cause.priority, one.node]
+        )
+        if kept:
+            scores.append(ScoreCause(cause.priority, cause.formula, kept))
+    same_search = (
+        recorded.preemption is not None
+        and now.preemption is not None
+        and list(recorded.preemption.candidates) == list(now.preemption.candidates)
+    )
+    preemption = now.preemption_causes if same_search else None
+    all_same = (
+        before == after
+        and raw == scored
+        and list(recorded.examined) == list(now.examined)
+        and (same_search or recorded.preemption is None)
+    )
+    trace = None
+    if all_same and now.trace is not None:
+        # The tie is that of the decision; the counter has moved on since.
+        trace = msgspec.structs.replace(now.trace, selection=selection_of(recorded, ties))
+    return Causes(tuple(rejections), tuple(scores), preemption, trace)
+
+
+def _verdicts(decision: Decision) -> dict[str, Verdict]:
+    named = zip(decision.examined, decision.codes.tolist(), strict=True)
+    return {name: decision.verdict(code) for name, code in named if code > 0}
+
+
+def _raw_scores(decision: Decision) -> dict[tuple[str, str], int]:
+    """The raw score by rule and node."""
+    return {
+        (column.name, name): score
+        for column in decision.scores
+        for name, score in zip(decision.feasible, column.raw.tolist(), strict=True)
+    }

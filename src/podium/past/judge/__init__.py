@@ -1,0 +1,1 @@
+"""The placements of another scheduler, judged in hindsight."""

@@ -1,0 +1,101 @@
+"""Compares the placements of another scheduler with Podium's decisions, and counts.
+
+A `Judge` judges each placement in hindsight and reports it here. `podium history judge` feeds the
+changes of a history to one, `host.shadow.ShadowScheduler` those of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.past.judge.agreement import KINDS, SAME, Agreement, agreement_text
+from podium.scheduler.telemetry.metric_types import Counters, gauges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client import Metric
+
+    from podium.past.judge.agreement import PlacementComparison
+    from podium.past.judge.judge import Judgement
+
+#: The most differences that are kept with their explanation.
+MOST_DIFFERENCES: Final = 1_000
+
+
+class Shadow:
+    """Counts judgements, and keeps the differences."""
+
+    def __init__(self, most_differences: int | None = MOST_DIFFERENCES) -> None:
+        """Keep so many differences, the latest ones; None for all."""
+        found = Agreement()
+        self._counts, self._details = found.counts, found.details
+        self._undecided = 0
+        self._differences: deque[PlacementComparison] = deque(maxlen=most_differences)
+        #: Set by the scheduler: the number of pods that are not judged yet, and of those that the
+        #: other scheduler found no node for and Podium did.
+        self.waiting: Callable[[], int] = lambda: 0
+        self.missed: Callable[[], int] = lambda: 0
+
+    def judged(self, judgement: Judgement) -> None:
+        """Count a judgement."""
+        found = judgement.comparison
+        if found is None:
+            self._undecided += 1
+            return
+        self._counts[found.kind] += 1
+        if found.detail:
+            self._details[found.detail] += 1
+        if found.kind != SAME:
+            self._differences.appendleft(found)
+
+    # Reading --------------------------------------------------------------------------------
+
+    def agreement(self) -> Agreement:
+        """The comparison so far."""
+        return Agreement(
+            dict(self._counts),
+            dict(self._details),
+            self._undecided,
+            self.waiting(),
+            self.missed(),
+            tuple(self._differences),
+        )
+
+    def as_json(self, *, verbose: bool = False) -> dict[str, Any]:
+        """The comparison so far, as JSON data; *verbose*: with ties and other orders."""
+        return self.agreement().as_json(verbose=verbose)
+
+    def table(self, *, verbose: bool = False) -> str:
+        """The comparison so far, as text; *verbose*: with ties and other orders."""
+        return agreement_text(self.agreement(), verbose=verbose)
+
+    def families(self) -> Iterator[Metric]:
+        """The comparison so far, as metrics for `Metrics.more`."""
+        found = self.agreement()
+        counters = Counters(
+            "podium_shadow_placements",
+            "Placements of the other scheduler, by how they compare with what Podium decides.",
+            ("result",),
+        )
+        for kind in KINDS:
+            counters.add(_LABELS[kind], count=found.counts[kind])
+        counters.add("undecided", count=found.undecided)
+        yield counters.family()
+        yield gauges(
+            "podium_shadow_agreement_ratio",
+            "Share of the placements that are on Podium's node or on one that it finds as good.",
+            (),
+            {(): found.ratio},
+        )
+
+
+#: Kinds as values of a label.
+_LABELS: Final = dict(
+    zip(
+        KINDS,
+        ("same", "as_good", "best_of_looked_at", "as_good_in_another_order", "different"),
+        strict=True,
+    )
+)

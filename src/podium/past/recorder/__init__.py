@@ -1,0 +1,1 @@
+"""What a recorder writes down while a scheduler runs."""

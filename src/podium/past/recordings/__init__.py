@@ -1,0 +1,1 @@
+"""Recordings: decisions of kube-scheduler in files, compared with Podium's."""

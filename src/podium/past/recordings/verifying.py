@@ -1,0 +1,62 @@
+"""Whole files of recordings, replayed and compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.errors import ConfigError, InputError
+from podium.past.recordings.replay import replay
+from podium.past.recordings.scenarios import recordings_in, scenarios_in
+from podium.render.recording.parity import FileReport, ParityReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from podium.past.recordings.replay import Replay
+    from podium.past.recordings.scenarios import Scenario
+
+    Work = tuple[FileReport, str, Scenario]
+    #: Passes the scenarios on, and may show how many of them there are.
+    Progress = Callable[[Sequence[Work]], Iterable[Work]]
+
+
+def _unwatched(work: Sequence[Work]) -> Iterable[Work]:
+    return work
+
+
+def verify(
+    paths: Sequence[str], *, show: int = 10, progress: Progress = _unwatched
+) -> ParityReport:
+    """Replay all recordings in *paths* (files, folders) and count the differences.
+
+    The first *show* differences are kept whole. A scenario that cannot be read raises an error.
+    """
+    report = ParityReport()
+    loaded = [(file, list(scenarios_in(file))) for file in recordings_in(paths)]
+    for file, found in loaded:
+        if not found:
+            raise InputError("has no scenario in it, so that nothing is verified", where=file)
+    report.files = [FileReport(file) for file, _ in loaded]
+    work = [
+        (entry, where, scenario)
+        for entry, (_, scenarios) in zip(report.files, loaded, strict=True)
+        for where, scenario in scenarios
+    ]
+    for entry, where, scenario in progress(work):
+        done = _replayed(where, scenario)
+        entry.scenarios += 1
+        entry.steps += done.steps
+        entry.differences += len(done.differences)
+        room = max(show - len(report.first), 0)
+        report.first += [(where, each) for each in done.differences[:room]]
+    report.profiles = sorted({scenario.generation.name for _, _, scenario in work})
+    return report
+
+
+def _replayed(where: str, scenario: Scenario) -> Replay:
+    try:
+        return replay(scenario)
+    except InputError as error:
+        raise error.located(where=where) from None
+    except ConfigError as error:
+        raise error.located(where) from None

@@ -1,0 +1,1 @@
+"""A history followed again: its decisions, its cluster at any moment, other rules."""

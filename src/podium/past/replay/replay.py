@@ -1,0 +1,249 @@
+"""Goes through a history again, with the same cache and the same engine.
+
+`HistoryReplay` applies entries in order. A decision that is passed by is applied as it was
+written: its pod counts on the node it went to, and the cursors move as they did. A decision that is
+derived is made again from the state at that moment; `compare` holds it against what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from podium.cluster.decider import Decider, without_groups
+from podium.engine.cycle.cycle import run
+from podium.errors import InputError
+from podium.library.explained_causes import add_causes, add_trace
+from podium.objects.kinds.registry import KINDS
+from podium.past.format.reading import ObjectChange, SegmentStart, decided_pod
+from podium.past.format.records import Checkpoint, Decided, Evicting, Forgotten, Kept, Nominated
+from podium.past.recorder.checkpoint import restore
+from podium.past.recorder.digest import digest, matrix
+from podium.past.replay.followed_state import FollowedState
+from podium.scheduler.placing.failure_handler import as_victim
+
+if TYPE_CHECKING:
+    from podium.engine.cycle.ties import Ties
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.pod import Pod
+    from podium.past.format.reading import Entry
+    from podium.scheduler.state.behaviour import Behaviour
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides in a replay: profiles by the name of their scheduler, and their behaviour."""
+
+    profiles: Mapping[str, Profile]
+    behaviour: Behaviour
+
+    def __post_init__(self) -> None:
+        """A pod of a group is decided about as one that comes after the pods before it."""
+        if any(each.schedules_groups for each in self.profiles.values()):
+            alone = {name: without_groups(each) for name, each in self.profiles.items()}
+            object.__setattr__(self, "profiles", alone)
+
+
+#: The rules by which a segment was decided, from its header.
+RulesOf = Callable[[Mapping[str, Any]], Rules]
+
+
+def is_read(kind: str) -> bool:
+    """Whether a scheduler reads objects of this kind; histories have some more."""
+    return kind in {"Pod", "Node"} or KINDS[kind].looked_up
+
+
+class HistoryReplay:
+    """The state of a scheduler at some moment of a history."""
+
+    def __init__(self, rules_of: RulesOf, *, plain: bool = False) -> None:
+        """Begin before the first entry; *plain* derives decisions without any kept answer."""
+        self._rules_of = rules_of
+        self._plain = plain
+        self.now = 0.0
+        #: The time of the decision that is derived.
+        self._decided_at = 0.0
+        #: Objects before a checkpoint, until it comes; None outside of one.
+        self._listed: list[tuple[str, Object]] | None = None
+        self._nominated: dict[str, list[tuple[str, str]]] = {}
+        self._begin(None)
+
+    def _begin(self, header: Mapping[str, Any] | None) -> None:
+        self._rules = None if header is None else self._rules_of(header)
+        self._nominated = {}
+        if self._rules is None:
+            return
+        profiles = self._rules.profiles
+        self.state = FollowedState(profiles, self._rules.behaviour, lambda: self.now)
+        self._decider = Decider(
+            self.state.cache,
+            profiles,
+            clock=lambda: self._decided_at,
+            keeps_answers=not self._plain,
+        )
+
+    @property
+    def ties(self) -> Ties:
+        """The rule that breaks ties."""
+        return self._decider.ties
+
+    # Entries ----------------------------------------------------------------------------------
+
+    def apply(self, entry: Entry) -> None:
+        """Follow an entry; a decision is applied as it was written."""
+        if isinstance(entry, SegmentStart):
+            self._begin(entry.header)
+            self._listed = None if entry.empty else []
+            return
+        if isinstance(entry, ObjectChange):
+            self.now = entry.time
+            self._follow_object(entry)
+        elif isinstance(entry, Decided):
+            self.now = entry.time
+            self._follow_decision(entry, None)
+        elif isinstance(entry, Nominated):
+            self._follow_nominations(entry)
+        elif isinstance(entry, Checkpoint):
+            self._follow_checkpoint(entry)
+        elif isinstance(entry, Forgotten):
+            self.now = entry.time
+            self._follow_forgotten(entry)
+        elif isinstance(entry, Evicting | Kept):
+            self.now = entry.time
+            self._follow_victims(entry)
+
+    def _follow_object(self, entry: ObjectChange) -> None:
+        if not is_read(entry.kind):
+            return
+        if self._listed is not None:
+            assert entry.new is not None
+            self._listed.append((entry.kind, entry.new))
+        elif entry.new is not None:
+            self.state.index(entry.kind).put(entry.new)
+        elif entry.old is not None:
+            self.state.index(entry.kind).drop(entry.old)
+
+    def _follow_checkpoint(self, entry: Checkpoint) -> None:
+        restore(self.state, self.ties, entry, self._listed or ())
+        self._listed = None
+        self._nominated = {node: list(pods) for node, pods in entry.nominated}
+        self._set_nominated()
+
+    def _follow_nominations(self, entry: Nominated) -> None:
+        for node, pods in entry.pods.items():
+            if pods:
+                self._nominated[node] = pods
+            else:
+                self._nominated.pop(node, None)
+        if entry.order is not None:
+            self._nominated = {node: self._nominated[node] for node in entry.order}
+        self._set_nominated()
+
+    def _set_nominated(self) -> None:
+        self.state.cache.columns.set_nominated(
+            {
+                node: [pod for key, uid in pods if (pod := self._pod(key, uid)) is not None]
+                for node, pods in self._nominated.items()
+            }
+        )
+
+    def _pod(self, key: str, uid: str) -> Pod | None:
+        found = self.state.pod_named(key)
+        return found if found is not None and found.uid == uid else None
+
+    def _follow_forgotten(self, entry: Forgotten) -> None:
+        pod = self._pod(entry.pod, entry.uid)
+        if pod is not None:
+            self.state.forget(pod)
+
+    def _follow_victims(self, entry: Evicting | Kept) -> None:
+        keys = entry.victims if isinstance(entry, Evicting) else entry.pods
+        pods = [pod for key in keys if (pod := self.state.pod_named(key)) is not None]
+        if isinstance(entry, Kept):
+            self.state.keep_victims(pods)
+            return
+        assert self._rules is not None
+        for pod in pods:
+            self.state.mark_victim(pod, as_victim(pod, self._rules.behaviour, entry.time))
+
+    def _follow_decision(self, entry: Decided, decision: Decision | None) -> None:
+        """Move the cursors as they were moved, and put the pod where it went."""
+        if decision is None and entry.reserves:
+            decision = self._decision(entry, recording=False)
+        elif decision is None and entry.tied:
+            self.ties.skip(entry.tied)
+        cache = self.state.cache
+        cache.advance(entry.consumed, dropped=entry.dropped)
+        pod = self._pod(entry.pod, entry.uid)
+        if entry.node is not None and pod is not None:
+            reservations = decision.reservations if decision is not None else {}
+            cache.assume(self._decided_pod(entry), entry.node, reservations)
+
+    # Decisions --------------------------------------------------------------------------------
+
+    def derive(self, entry: Decided, *, recording: bool = False, causes: bool = False) -> Decision:
+        """Make the decision of an entry again, then follow the entry as it was written.
+
+        With *recording*, the decision has every verdict and every score; with *causes*, also what
+        led to them.
+        """
+        self.now = entry.time
+        decision = self._decision(entry, recording=recording or causes)
+        if causes:
+            columns, profile = self.state.cache.columns, self.profile_of(entry)
+            add_causes(columns, self._decided_pod(entry), profile, decision)
+            add_trace(columns, self._decided_pod(entry), profile, decision)
+        self._follow_decision(entry, decision)
+        return decision
+
+    def _decision(self, entry: Decided, *, recording: bool) -> Decision:
+        """Make the decision again, at the time for which it was made; the rule for ties moves."""
+        self._decided_at = entry.made_at
+        steps = self._decider.begin(
+            self._decided_pod(entry), self.profile_of(entry), recording=recording
+        )
+        return run(steps)
+
+    def profile_of(self, entry: Decided) -> Profile:
+        """The profile that decided; the first one if none has the name of its scheduler."""
+        assert self._rules is not None
+        profiles = self._rules.profiles
+        return profiles.get(entry.scheduler) or next(iter(profiles.values()))
+
+    def _decided_pod(self, entry: Decided) -> Pod:
+        """The pod as it was when it was decided about."""
+        if entry.object is not None:
+            return decided_pod(entry.object)
+        pod = self._pod(entry.pod, entry.uid)
+        if pod is None:
+            raise InputError(f"pod {entry.pod} is decided about before it is there")
+        if entry.nominated is not None:
+            pod = replace(pod, status=replace(pod.status, nominated_node_name=entry.nominated))
+        return pod
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayDifference:
+    """A decision that was made otherwise in a replay."""
+
+    entry: Decided
+    decision: Decision
+    #: What differs: the node, the digest, or single verdicts and scores.
+    what: str
+
+
+def compare(entry: Decided, decision: Decision) -> ReplayDifference | None:
+    """Compare a decision that was made again with what was written; None if they are equal."""
+    if decision.node != entry.node:
+        ours, theirs = decision.node or "no node", entry.node or "no node"
+        return ReplayDifference(entry, decision, f"{ours} instead of {theirs}")
+    if digest(decision) != entry.digest:
+        return ReplayDifference(entry, decision, "another outcome on the way to the same node")
+    if entry.matrix is not None and decision.examined and matrix(decision) != entry.matrix:
+        return ReplayDifference(entry, decision, "other verdicts or scores")
+    return None

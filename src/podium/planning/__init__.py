@@ -1,1 +1,0 @@
-"""Questions about change: what if, what fits, what would help, which configuration is better."""

@@ -1,0 +1,1 @@
+"""The scheduler of a cluster: the loop; its state; placing; telemetry."""

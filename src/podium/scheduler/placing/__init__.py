@@ -1,0 +1,1 @@
+"""From a decision to a bound pod, or to a pod that waits again."""

@@ -1,0 +1,165 @@
+"""Patches of a pod's status: the PodScheduled condition, the nomination, DisruptionTarget.
+
+Strategic merge patches, in which conditions are merged by type. Each names the uid, so that another
+pod with the same name is left alone. The last condition per pod is kept: an attempt that ends like
+the one before it writes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.cluster.queue.queued_pod import scheduled_condition
+from podium.kube.errors import ApiError
+from podium.objects.kinds.pod import PodCondition
+from podium.scheduler.state.clock import written
+from podium.scheduler.state.observers import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from podium.objects.kinds.pod import Pod
+
+logger = logging.getLogger(__name__)
+
+PREEMPTED = "PreemptionByScheduler"
+_NOT_FOUND, _CONFLICT = 404, 409
+
+
+class StatusClient(Protocol):
+    """The request that the status writer sends."""
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Patch the status of a pod."""
+
+
+class FailedAttempt(msgspec.Struct, frozen=True):
+    """What a failed attempt writes into the pod."""
+
+    reason: str
+    message: str
+    #: The node that the pod is nominated to; "" removes a nomination, None leaves it as it is.
+    nomination: str | None = None
+
+
+class PodStatusWriter(Observer):
+    """Writes the outcomes of failed attempts into pods."""
+
+    def __init__(
+        self, client: StatusClient, *, writes_probe_time: bool, now: Callable[[], float]
+    ) -> None:
+        """With *writes_probe_time* each attempt writes its time, and so is always written."""
+        self._client = client
+        self._writes_probe_time = writes_probe_time
+        self._now = now
+        #: Reason and message that were last written into a pod, by uid.
+        self._last: dict[str, tuple[str, str]] = {}
+        #: Nominations that were written and not seen yet, by uid.
+        self._nominated: dict[str, str] = {}
+
+    def with_condition(self, pod: Pod, outcome: FailedAttempt) -> Pod:
+        """The pod as it will be once the outcome is written."""
+        others = [c for c in pod.status.conditions or () if c.type != "PodScheduled"]
+        condition = self._condition(pod, outcome)
+        status = replace(pod.status, conditions=[*others, condition])
+        return replace(pod, status=status)
+
+    def _condition(self, pod: Pod, outcome: FailedAttempt) -> PodCondition:
+        now = written(self._now())
+        before = scheduled_condition(pod)
+        same = before is not None and before.status == "False"
+        changed = before.last_transition_time if before is not None and same else now
+        return PodCondition(
+            type="PodScheduled",
+            status="False",
+            reason=outcome.reason,
+            last_probe_time=now if self._writes_probe_time else None,
+            last_transition_time=changed,
+            message=outcome.message,
+        )
+
+    async def write(self, pod: Pod, outcome: FailedAttempt) -> None:
+        """Patch what the outcome changes; *pod* is the version before the attempt."""
+        status: dict[str, Any] = {}
+        condition_now = (outcome.reason, outcome.message)
+        before = scheduled_condition(pod)
+        if self._writes_probe_time or self._last.get(pod.uid) != condition_now or before is None:
+            condition = self._condition(pod, outcome)
+            status["conditions"] = [
+                {
+                    "type": condition.type,
+                    "status": condition.status,
+                    "reason": condition.reason,
+                    "message": condition.message,
+                    "lastProbeTime": condition.last_probe_time,
+                    "lastTransitionTime": condition.last_transition_time,
+                }
+            ]
+        if outcome.nomination is not None:
+            status.update(self._nomination(pod, outcome.nomination))
+        if not status:
+            return
+        # Before the request: a pod that is deleted meanwhile is forgotten for good.
+        self._last[pod.uid] = condition_now
+        try:
+            await self._patch(pod, status)
+        except BaseException:
+            self._last.pop(pod.uid, None)
+            raise
+
+    async def nominate(self, pod: Pod, node: str) -> None:
+        """Write the nominated node of a pod; "" removes it."""
+        status = self._nomination(pod, node)
+        if status:
+            await self._patch(pod, status)
+
+    async def nominate_quietly(self, pod: Pod, node: str) -> None:
+        """Write the nominated node of a pod that is on its way to it, which only informs others."""
+        try:
+            await self.nominate(pod, node)
+        except ApiError as error:
+            logger.warning("pod %s: the nomination to %s was not written: %s", pod.key, node, error)
+
+    async def mark_victim(self, pod: Pod, message: str) -> None:
+        """Write the condition DisruptionTarget into a pod that will be deleted."""
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": PREEMPTED,
+            "message": message,
+            "lastProbeTime": None,
+            "lastTransitionTime": written(self._now()),
+        }
+        await self._patch(pod, {"conditions": [condition]})
+
+    def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
+        """Forget what was written into a pod that was deleted or bound.
+
+        A nomination that was written stays known when the watch shows it: an outcome that is yet
+        to be written may be of an attempt before that.
+        """
+        if old is not None and (new is None or new.spec.node_name):
+            self._last.pop(old.uid, None)
+            self._nominated.pop(old.uid, None)
+
+    async def _patch(self, pod: Pod, status: dict[str, Any]) -> None:
+        about = {"uid": pod.metadata.uid} if pod.metadata.uid else {}
+        patch = {"metadata": about, "status": status}
+        if "nominatedNodeName" in status:
+            self._nominated[pod.uid] = status["nominatedNodeName"] or ""
+        try:
+            await self._client.patch_pod_status(pod.namespace, pod.name, patch)
+        except ApiError as error:
+            if error.status in {_NOT_FOUND, _CONFLICT}:
+                # Its end was seen before this write: nothing else would forget it.
+                self._nominated.pop(pod.uid, None)
+            raise
+
+    def _nomination(self, pod: Pod, node: str) -> dict[str, Any]:
+        """What changes the nomination; a watch that is late may not know what was written."""
+        known = {pod.status.nominated_node_name or "", self._nominated.get(pod.uid, node)}
+        return {} if known == {node} else {"nominatedNodeName": node or None}

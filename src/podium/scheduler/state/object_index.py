@@ -1,0 +1,119 @@
+"""The objects of one kind, indexed by name, and the changes between what a reflector reports.
+
+A list that is read again covers everything that was missed since the last one: objects that are
+absent from it were deleted, and one with the same name and another uid was deleted and created
+again. A change that could not be reported counts as unknown, so that the next list reports it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import Pod
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Object)
+
+
+class ObjectIndex(Generic[T]):
+    """The objects of one kind as last reported, by `namespace/name`."""
+
+    def __init__(self, on_change: Callable[[T | None, T | None], None]) -> None:
+        """*on_change* is called with the object before and after; None where there is none."""
+        self.known: dict[str, T] = {}
+        self._on_change = on_change
+
+    def replace(self, items: list[Any]) -> None:
+        """Make these the only objects, reporting what was added, changed and deleted."""
+        if self.known:
+            kept = {item.key for item in items}
+            for gone in [item for key, item in self.known.items() if key not in kept]:
+                self._report_logged(self.drop, gone)
+        for item in items:
+            self._report_logged(self.put, item)
+
+    def _report_logged(self, report: Callable[[T], None], item: T) -> None:
+        """Report a change; an error is logged, since it must not hide the rest of a list."""
+        try:
+            report(item)
+        except Exception:
+            logger.exception("%s %s: reported again after the next list", item.kind, item.key)
+
+    def put(self, item: T) -> None:
+        """Add or change an object; the same resourceVersion again is no change."""
+        key = item.key
+        old = self.known.get(key)
+        if old is not None:
+            if old.metadata.uid != item.metadata.uid:
+                self.drop(old)
+                old = None
+            elif old.metadata.resource_version == item.metadata.resource_version:
+                return
+        self.known[key] = item
+        try:
+            self._on_change(old, item)
+        except Exception:
+            self.unreported(old, item)
+            raise
+
+    def drop(self, item: T) -> None:
+        """Delete an object, if it is known."""
+        old = self.known.pop(item.key, None)
+        if old is None:
+            return
+        try:
+            self._on_change(old, None)
+        except Exception:
+            self.unreported(old, None)
+            raise
+
+    def unreported(self, old: T | None, new: T | None) -> None:
+        """Return to the object before a change that could not be reported, unless it is newer."""
+        if new is None:
+            if old is not None:
+                self.known.setdefault(old.key, old)
+        elif self.known.get(new.key) is new:
+            if old is None:
+                del self.known[new.key]
+            else:
+                self.known[new.key] = old
+
+
+class LivePods(ObjectIndex[Pod]):
+    """Pods; one that Succeeded or Failed counts as deleted, since it uses no resources."""
+
+    def __init__(
+        self,
+        on_change: Callable[[Pod | None, Pod | None], None],
+        on_first_list: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda pods: pods,
+    ) -> None:
+        """*on_first_list* is called with all placed pods of the first list.
+
+        It returns those that it has not taken, which are reported one by one.
+        """
+        super().__init__(on_change)
+        self._on_first_list = on_first_list
+
+    def replace(self, items: list[Any]) -> None:
+        """Make these the only pods; those of the first list may be reported together."""
+        if self.known:
+            super().replace(items)
+            return
+        placed = [item for item in items if item.spec.node_name and not item.finished]
+        left = {id(item) for item in self._on_first_list(placed)}
+        taken = [item for item in placed if id(item) not in left] if left else placed
+        self.known = {item.key: item for item in taken}
+        for item in items:
+            if not item.spec.node_name or (left and id(item) in left):
+                self._report_logged(self.put, item)
+
+    def put(self, item: Pod) -> None:
+        """Add or change a pod, or delete it when it has finished."""
+        if item.finished:
+            self.drop(item)
+        else:
+            super().put(item)

@@ -1,0 +1,1 @@
+"""Logs, metrics, timings and spans of a scheduler."""

@@ -1,0 +1,1 @@
+"""Certificates, tokens and rights of those who send requests."""

@@ -1,0 +1,1 @@
+"""HTTP servers with limits, and the endpoints of a scheduler."""

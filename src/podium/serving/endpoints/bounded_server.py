@@ -1,0 +1,233 @@
+"""An HTTP server with limits: strangers cannot take its connections, its time or its memory.
+
+A connection must send the head of a request in some seconds, and its body in some more. There are
+at most so many connections; beyond that the one that has waited longest without a request gives way
+to the new one. Descriptors are left over for the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.server import Server
+
+from podium.serving.access.client_certificates import PeerProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from ssl import SSLContext
+
+    from uvicorn.config import Config
+
+#: Descriptors that no port takes: connections to the API server, watches, files.
+_KEPT_DESCRIPTORS: Final = 100
+#: Seconds before connections are accepted again after the last descriptor was taken.
+_ACCEPT_PAUSE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortLimits:
+    """What the clients of one port may take."""
+
+    connections: int = 256
+    #: How long TLS, the head of a request, and its body may take.
+    handshake_seconds: float = 10.0
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    #: The longest head of a request.
+    head_bytes: int = 64 * 1024
+
+    def connections_within(self, descriptors: int) -> int:
+        """How many connections are accepted if the process may have so many *descriptors*."""
+        return max(8, min(self.connections, (descriptors - _KEPT_DESCRIPTORS) // 2))
+
+
+class BoundedProtocol(PeerProtocol):
+    """One connection, closed when a request takes too long to arrive."""
+
+    def __init__(self, *, limits: PortLimits, ended: Callable[[], object], **named: Any) -> None:
+        """*ended* is called when the connection has ended."""
+        super().__init__(**named)
+        self._limits, self._ended = limits, ended
+        self._alarm: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        #: Whether a request is being answered or its body is read.
+        self.is_busy = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect(self._limits.head_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; a head that is too long ends the connection."""
+        if not self.is_busy:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if not self.is_busy and self._head_bytes > self._limits.head_bytes:
+            self.give_up()
+
+    def on_message_begin(self) -> None:
+        """The head of a request begins."""
+        super().on_message_begin()
+        self._expect(self._limits.head_seconds)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete, and the body follows."""
+        self.is_busy, self._head_bytes = True, 0
+        self._expect(self._limits.body_seconds)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is complete; its answer may take long."""
+        self._expect(None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer was sent, and the connection may be used again."""
+        self.is_busy = False
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._expect(None)
+        self._ended()
+        super().connection_lost(exc)
+
+    def _expect(self, seconds: float | None) -> None:
+        """Close the connection in so many seconds unless something comes; None: do not."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if seconds is not None:
+            self._alarm = self.loop.call_later(seconds, self.give_up)
+
+    def give_up(self) -> None:
+        """Close the connection at once."""
+        self._expect(None)
+        if self.transport is not None:
+            self.transport.abort()
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """One connection, from the moment it is accepted until it has ended."""
+
+    connection: socket.socket
+    #: None before TLS is done.
+    protocol: BoundedProtocol | None = None
+    is_leaving: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is read or answered on it."""
+        return not self.is_leaving and (self.protocol is None or not self.protocol.is_busy)
+
+    def close(self) -> None:
+        """Close the connection; `ended` is set when its descriptor is free."""
+        self.is_leaving = True
+        if self.protocol is not None:
+            self.protocol.give_up()
+        else:  # its event loop sees the end, and fails to do TLS
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+
+class BoundedServer(Server):
+    """Accepts connections itself, so many at a time; leaves signals to the program."""
+
+    def __init__(self, config: Config, limits: PortLimits, tls: SSLContext | None) -> None:
+        super().__init__(config)
+        self.servers = []
+        self._limits, self._tls = limits, tls
+        self._most = limits.connections_within(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        #: All connections, in the order they came, with what hands them on.
+        self._slots: dict[_Slot, asyncio.Task[None]] = {}
+        self._accepting: list[asyncio.Task[None]] = []
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install no signal handlers."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept connections."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            self.should_exit = True
+            return
+        loop = asyncio.get_running_loop()
+        for each in sockets or ():
+            each.setblocking(False)  # noqa: FBT003
+            self._accepting.append(loop.create_task(self._accept(each)))
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, and end those that are open."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        for slot in [each for each in self._slots if each.protocol is None]:
+            slot.close()
+        await super().shutdown(sockets)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except OSError:  # no descriptor is left, or the client is gone
+                await self._make_room()
+                await asyncio.sleep(_ACCEPT_PAUSE)
+                continue
+            if len(self._slots) >= self._most and not await self._make_room():
+                connection.close()
+            else:
+                slot = _Slot(connection)
+                self._slots[slot] = loop.create_task(self._begin(slot))
+            # The next one may have been there already, and others want to run.
+            await asyncio.sleep(0)
+
+    async def _make_room(self) -> bool:
+        """End the connection that has waited longest without a request; False if none has."""
+        slot = next((each for each in self._slots if each.is_idle), None)
+        if slot is None:
+            return False
+        slot.close()
+        await slot.ended.wait()
+        return True
+
+    def _end(self, slot: _Slot) -> None:
+        self._slots.pop(slot, None)
+        slot.ended.set()
+
+    async def _begin(self, slot: _Slot) -> None:
+        """Do TLS, and hand the connection to the HTTP parser."""
+        loop = asyncio.get_running_loop()
+
+        def made() -> BoundedProtocol:
+            return BoundedProtocol(
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+                _loop=loop,
+                limits=self._limits,
+                ended=lambda: self._end(slot),
+            )
+
+        named: dict[str, Any] = {}
+        if self._tls is not None:
+            named = {"ssl": self._tls, "ssl_handshake_timeout": self._limits.handshake_seconds}
+        try:
+            _, slot.protocol = await loop.connect_accepted_socket(made, slot.connection, **named)
+        except OSError:  # no TLS, or the client is gone, or it must go
+            slot.connection.close()
+            self._end(slot)
+        if slot.is_leaving and slot.protocol is not None:
+            slot.protocol.give_up()  # it had to make room meanwhile

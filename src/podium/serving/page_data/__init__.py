@@ -1,0 +1,1 @@
+"""The data of the pages, read from a running scheduler."""

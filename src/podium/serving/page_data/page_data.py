@@ -1,0 +1,735 @@
+"""The data of the web pages: plain values about a scheduler, read while it runs.
+
+Reading happens between two decisions, in the scheduler's own thread, and is quick. What takes
+longer, such as placing thousands of pods again, works on a copy in another thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from podium.cluster.decider import without_extenders
+from podium.cluster.simulation import Simulation
+from podium.errors import ConfigError
+from podium.library.explained_causes import add_causes, add_trace
+from podium.library.notices import log_warning
+from podium.library.pending import is_pending
+from podium.library.pod_notes import condition_notes, owner_notes
+from podium.objects.kinds.registry import PRIORITY_CLASS
+from podium.objects.selectors.selectors import SelectorError, parse_selector
+from podium.past.decisions.causes_now import causes_now, causes_without
+from podium.profiles.policy.build import Options
+from podium.releases import RELEASES
+from podium.render.decision.as_json import NOMINATED
+from podium.render.decision.story import StoryAttempt, is_story, story
+from podium.scheduler.state.cluster_copy import (
+    CopiedPod,
+    LiveCopy,
+    all_objects,
+    copy_cluster,
+)
+from podium.serving.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
+from podium.serving.page_data.comparing import (
+    ConfigurationComparison,
+    found_capacity,
+    seeds_in,
+)
+from podium.serving.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
+from podium.serving.page_data.fixes import found_fixes, read_fix, tried_fix
+from podium.serving.page_data.manifest import pod_in
+from podium.serving.page_data.node_details import node_details
+from podium.serving.page_data.profile_form import form
+from podium.serving.page_data.profile_text import ProfileText, read_profiles, reweighted, written
+from podium.serving.page_data.waiting import waiting_data
+from podium.serving.page_data.what_if import ReplayComparison
+from podium.what_if.compare.configurations import NAMED, configuration
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+
+    from podium.cluster.cache.cache import Cache
+    from podium.cluster.queue.queue import SchedulingQueue
+    from podium.engine.framework.decision import Decision
+    from podium.engine.framework.profile import Profile
+    from podium.engine.state.pod_class import Resident
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.kinds.workloads import PriorityClass
+    from podium.objects.reading.collection import Objects
+    from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
+    from podium.past.replay.past_cluster import Moment, PastCluster
+    from podium.past.replay.past_decisions import PastDecisions
+    from podium.scheduler.state.options import SchedulerOptions
+    from podium.serving.page_data.activity import ActivityObserver
+
+Data = dict[str, Any]
+
+#: How many pods are placed again to compare profiles, how long lists are, and search results.
+REPLAYED: Final = 20_000
+LISTED: Final = 500
+FOUND: Final = 50
+#: How many attempts at a pod are told.
+TOLD: Final = 50
+_PROGRESS_SECONDS: Final = 0.2
+
+
+class ObservedScheduler(Protocol):
+    """The parts of a scheduler that the pages read, and its only change."""
+
+    @property
+    def cache(self) -> Cache:
+        """Nodes and placed pods."""
+
+    @property
+    def queue(self) -> SchedulingQueue:
+        """Pending pods."""
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """The profiles it decides by, by the name of the scheduler."""
+
+    @property
+    def options(self) -> SchedulerOptions:
+        """How it works, apart from its decisions."""
+
+    def pods(self) -> Iterable[Pod]:
+        """The newest version of every pod."""
+
+    def look(self, pod: Pod, profile: Profile) -> Decision:
+        """Decide about a pod, with everything that led to the decision, and change nothing."""
+
+    async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
+        """Decide by other profiles from now on."""
+
+
+class Planner(Protocol):
+    """Makes plans of changes, on a copy of the cluster and without delaying the scheduler."""
+
+    async def __call__(
+        self, profiles: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]], /
+    ) -> Data:
+        """What follows from the changes, each a flag of `podium plan` and its text.
+
+        *text* is what the profiles were made from; None for those that the scheduler was started
+        with.
+        """
+
+
+class PodFilter:
+    """Pods of a namespace, if one is given, that match a label selector."""
+
+    def __init__(self, namespace: str, labels: str) -> None:
+        try:
+            self._selector = parse_selector(labels)
+        except SelectorError as error:
+            raise ConfigError(
+                f"labels: {error}", hint="app=web or app in (a, b) would do"
+            ) from None
+        self._namespace = namespace
+
+    def matches(self, key: str, labels: Mapping[str, str]) -> bool:
+        """Whether the pod `namespace/name` with these labels is chosen."""
+        if self._namespace and not key.startswith(f"{self._namespace}/"):
+            return False
+        return self._selector.matches(labels)
+
+
+class PageData:
+    """Reads a scheduler whose observers are *activity* and, if there is one, the decision *log*."""
+
+    def __init__(
+        self,
+        scheduler: ObservedScheduler,
+        activity: ActivityObserver,
+        *,
+        log: DecisionLog | None = None,
+        options: Options | None = None,
+        text: str | None = None,
+        priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
+        planner: Planner | None = None,
+    ) -> None:
+        """*text* is the Policy or configuration that the scheduler was started with, if any.
+
+        *planner* makes plans of changes; without one, none can be made from the pages.
+        """
+        self._planner, self._planning = planner, asyncio.Lock()
+        self._scheduler = scheduler
+        self._log = log
+        self._options = options or Options()
+        self._priority_classes = priority_classes
+        self._activity = activity
+        activity.schedulers = self._schedulers
+        self._map = ClusterMap()
+        self._current = self._first = self._initial(text)
+        #: One comparison at a time, since each holds a copy of the cluster.
+        self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
+        #: The decisions that are recorded in a history; None without one.
+        self.past: PastDecisions | None = None
+        #: The cluster at the moments of that history; None without one.
+        self.past_cluster: PastCluster | None = None
+        #: Called with the kind and the text of other profiles once the scheduler decides by them.
+        self.on_other_profiles: Callable[[str, str], None] = lambda _kind, _text: None
+
+    def _initial(self, text: str | None) -> ProfileText:
+        profiles = tuple(self._scheduler.profiles.values())
+        text = text if text is not None else written(profiles, self._options)
+        return replace(read_profiles(text, self._options), profiles=profiles)
+
+    def _schedulers(self) -> set[str]:
+        return set(self._scheduler.profiles)
+
+    # The cluster --------------------------------------------------------------------------------
+
+    def cluster(self, cursor: str = "") -> Data:
+        """Zones, nodes, loads and pods, or what changed since a cursor."""
+        return self._map.since(self._scheduler.cache.columns, cursor)
+
+    def node(self, name: str) -> Data | None:
+        """One node with its pods."""
+        return node_details(self._scheduler.cache.columns, name)
+
+    def find_pods(self, query: str) -> list[Data]:
+        """Pods whose `namespace/name` contains the text, pending ones first."""
+        found: list[Data] = [
+            {"pod": key, "node": None} for key in self._activity.waiting if query in key
+        ][:FOUND]
+        columns = self._scheduler.cache.columns
+        for row in columns.nodes.order.tolist():
+            for resident in columns.pods.residents[row]:
+                if len(found) >= FOUND:
+                    return found
+                if query in resident.key:
+                    _, kind, name = workload(resident.cls)
+                    node = columns.nodes.names[row]
+                    found.append(
+                        {"pod": resident.key, "node": node, "kind": kind, "workload": name}
+                    )
+        return found
+
+    def summary(self) -> Data:
+        """The numbers that every page shows."""
+        self._activity.tick()
+        columns = self._scheduler.cache.columns
+        return {
+            **self._activity.counts(),
+            **totals(columns),
+            "version": f"{columns.journal.epoch}-{columns.journal.changes}",
+            "pools": {str(pool): n for pool, n in self._scheduler.queue.counts().items()},
+            "profile": self._current.profiles[0].name,
+        }
+
+    def revision(self) -> tuple[int, int, int]:
+        """Changes whenever the summary may have changed."""
+        columns = self._scheduler.cache.columns
+        return self._activity.revision, columns.journal.epoch, columns.journal.changes
+
+    def history(self) -> list[list[int]]:
+        """Second, decisions in it, pending pods at its end."""
+        return self._activity.history()
+
+    # The recorded past --------------------------------------------------------------------------
+
+    async def past_chart(self) -> Data:
+        """Queue length, decisions and evictions of the recorded time; `recorded` says if any."""
+        if self.past_cluster is None:
+            return {"recorded": False}
+        return {"recorded": True, **await self.past_cluster.chart()}
+
+    async def cluster_at(self, at: float) -> Data:
+        """The map of the cluster at a moment, and how many pods waited."""
+        return await self._recorded().at(at, cluster_at)
+
+    async def node_at(self, at: float, name: str) -> Data | None:
+        """One node with its pods at a moment."""
+
+        def told(moment: Moment) -> Data | None:
+            return None if moment.view is None else node_details(moment.view, name)
+
+        return await self._recorded().at(at, told)
+
+    async def timeline_at(
+        self, at: float, query: str, namespace: str, labels: str, what: str
+    ) -> Data:
+        """What happened to pods up to a moment, the newest first."""
+        chosen = PodFilter(namespace, labels)
+        kinds = set(filter(None, what.split(",")))
+
+        def wanted(pod: str, labels: Mapping[str, str], kind: str, text: str) -> bool:
+            if kinds and kind not in kinds:
+                return False
+            return (query in pod or query in text) and chosen.matches(pod, labels)
+
+        return await self._recorded().happened(at, wanted)
+
+    async def decision_at(self, at: float, namespace: str, name: str) -> Data | None:
+        """The last decision about a pod up to a moment, as it was made; None if there is none."""
+        key = f"{namespace}/{name}"
+        derived = None if self.past is None else await self.past.decision_at(key, at)
+        if derived is None:
+            return None
+        decision, entry = derived.decision, derived.entry
+        profile = self._scheduler.profiles.get(entry.scheduler) or self._current.profiles[0]
+        found = decision_data(
+            decision,
+            source=HISTORY,
+            ties=profile.ties,
+            max_score=self._max_score(decision.profile),
+        )
+        return found | {"attempt": entry.attempt, "at": entry.time}
+
+    def _recorded(self) -> PastCluster:
+        if self.past_cluster is None:
+            hint = "start with --record FOLDER to keep the past"
+            raise ConfigError("nothing is recorded here", hint=hint)
+        return self.past_cluster
+
+    # Pending pods -------------------------------------------------------------------------------
+
+    def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
+        """What happened to pods, the newest first, of a namespace and by labels and kinds."""
+        chosen = PodFilter(namespace, labels)
+        kinds = set(filter(None, what.split(",")))
+        found: list[Data] = []
+        matching = 0
+        for entry in reversed(self._activity.timeline):
+            if kinds and entry.what not in kinds:
+                continue
+            if query not in entry.pod and query not in entry.text:
+                continue
+            if chosen.matches(entry.pod, entry.labels):
+                matching += 1
+                if len(found) < LISTED:
+                    found.append(
+                        {
+                            "at": entry.at,
+                            "what": entry.what,
+                            "pod": entry.pod,
+                            "text": entry.text,
+                            "node": entry.node,
+                        }
+                    )
+        return {"entries": found, "matching": matching, "namespaces": self._namespaces()}
+
+    def _namespaces(self) -> list[str]:
+        """The namespaces of the pods in the timeline and of those that wait."""
+        keys = [entry.pod for entry in self._activity.timeline]
+        return sorted({key.partition("/")[0] for key in (*keys, *self._activity.waiting)})
+
+    def pending(self, query: str = "", namespace: str = "", labels: str = "") -> Data:
+        """The pending pods with their reasons; those that were attempted come first."""
+        chosen = PodFilter(namespace, labels)
+        matching = [
+            waiting
+            for key, waiting in self._activity.waiting.items()
+            if (query in key or query in waiting.reason)
+            and chosen.matches(key, waiting.pod.metadata.labels or {})
+        ]
+        first = heapq.nsmallest(
+            LISTED, matching, key=lambda each: (not each.reason, -each.pod.priority, each.since)
+        )
+        queue = self._scheduler.queue
+        rows = []
+        for waiting in first:
+            pool = queue.pool_of(waiting.pod)
+            rows.append(
+                {
+                    "pod": waiting.pod.key,
+                    "workload": _workload(waiting.pod),
+                    "reason": waiting.reason,
+                    "pool": str(pool) if pool else "in flight",
+                    "attempts": waiting.attempts,
+                    "since": waiting.since,
+                    "triedAt": waiting.tried_at,
+                    "priority": waiting.pod.priority,
+                    "nominated": waiting.pod.status.nominated_node_name
+                    or queue.nominated_node(waiting.pod),
+                    "waiting": waiting_data(queue, waiting.pod.key),
+                }
+            )
+        counts = {str(pool): number for pool, number in queue.counts().items()}
+        return {
+            "total": len(self._activity.waiting),
+            "matching": len(matching),
+            "pods": rows,
+            "pools": counts,
+            "namespaces": self._namespaces(),
+        }
+
+    # Decisions ----------------------------------------------------------------------------------
+
+    async def decision(self, namespace: str, name: str, attempt: int = 0) -> Data | None:
+        """The decision about a pod, as it was made or made again; None for an unknown pod.
+
+        *attempt* is the `id` of an attempt in the decision log; 0 is the last one.
+        """
+        key = f"{namespace}/{name}"
+        waiting = self._activity.waiting.get(key)
+        resident = self._resident(key)
+        attempts = self._log.of(namespace, name) if self._log is not None else []
+        if waiting is None and resident is None and not attempts:
+            return self._of_another_scheduler(key)
+        actual = self._scheduler.cache.columns.nodes.names[resident.row] if resident else None
+        history = {
+            "attempts": [
+                {
+                    "id": each.sequence,
+                    "number": each.number,
+                    "at": each.began,
+                    "outcome": each.outcome,
+                }
+                for each in attempts[:LISTED]
+            ],
+            "waiting": waiting_data(self._scheduler.queue, key),
+            "story": await self._story(key, attempts[:TOLD]),
+        }
+        if attempts:
+            kept = next((each for each in attempts if each.sequence == attempt), attempts[0])
+            decision = kept.decision()
+            derived = None
+            if self.past is not None:
+                derived = await self.past.decision(key, kept.uid, kept.number)
+                decision = decision if derived is None else derived.decision
+            settled = attempt == kept.sequence or (waiting is None and resident is None)
+            kept_whole = len(decision.examined) or derived is not None
+            if kept_whole or decision.error or decision.held or settled:
+                known = derived is not None or bool(decision.causes)
+                if len(decision.examined) and not known and not attempt:
+                    await self._find_causes(key, waiting.pod if waiting else None, decision)
+                never = waiting is not None and _never(waiting.pod)
+                found = decision_data(
+                    decision,
+                    source=RECORDED,
+                    ties=kept.ties,
+                    max_score=self._max_score(decision.profile),
+                    never=never,
+                    actual=actual,
+                )
+                at = {"attempt": kept.number, "at": kept.began, "id": kept.sequence}
+                return found | history | at
+        if waiting is not None:
+            return self._explained(waiting.pod, NOW) | history
+        kept_longer = await self.decision_at(inf, namespace, name)
+        if kept_longer is not None:
+            return kept_longer | history
+        again = await self._again(key)
+        return None if again is None else again | history
+
+    async def _story(self, key: str, attempts: Sequence[LoggedAttempt]) -> list[Data]:
+        """The attempts at a pod, told; the last eviction for it with what its victims were."""
+        told, explained = [], False
+        for each in attempts:  # the newest first
+            decision = each.decision()
+            if not explained and self.past is not None and each.outcome == NOMINATED:
+                explained = True
+                derived = await self.past.decision(key, each.uid, each.number)
+                decision = decision if derived is None else derived.decision
+            failure = each.binding if isinstance(each.binding, str) else ""
+            told.append(StoryAttempt(each.number, each.began, decision, failure))
+        if not is_story(told):
+            return []
+        ended = {e.pod: e.at for e in self._activity.timeline if e.what == "deleted"}
+        return [line.as_json() for line in story(told, ended)]
+
+    def _max_score(self, profile: str) -> int:
+        known = {each.name: each.max_score for each in self._scheduler.profiles.values()}
+        return known.get(profile) or self._current.profiles[0].max_score
+
+    def _explained(self, pod: Pod, source: str) -> Data:
+        decision, profile = self._decided(pod)
+        return decision_data(
+            decision,
+            source=source,
+            ties=profile.ties,
+            max_score=profile.max_score,
+            never=_never(pod),
+            notes=[*owner_notes(pod, self._schedulers()), *condition_notes(pod, decision)],
+        )
+
+    def _of_another_scheduler(self, key: str) -> Data | None:
+        """What would be decided about a pod that waits for another scheduler; None if none does."""
+        others = (pod for pod in self._scheduler.pods() if pod.key == key)
+        pod = next((each for each in others if is_pending(each, {each.spec.scheduler_name})), None)
+        return None if pod is None else self._explained(pod, NOW)
+
+    def _resident(self, key: str) -> Resident | None:
+        residents = self._scheduler.cache.columns.pods.residents
+        return next((each for row in residents for each in row if each.key == key), None)
+
+    async def _find_causes(self, key: str, waiting: Pod | None, decision: Decision) -> None:
+        """Add the causes of a recorded decision, as far as the cluster still is as it was."""
+        if waiting is not None:
+            profile = self._profile_of(waiting)
+            causes_now(self._scheduler, profile, waiting, decision).add_to(decision)
+            return
+        async with self._deciding_again:
+            found = await self._without(key)
+            if found is not None and found[1].uid == decision.uid:
+                causes = await asyncio.to_thread(causes_without, *found, decision)
+                causes.add_to(decision)
+
+    async def _again(self, key: str) -> Data | None:
+        """A placed pod, decided once more on a copy of the cluster without it."""
+        async with self._deciding_again:
+            found = await self._without(key)
+            if found is None:
+                return None  # it was deleted while other pods were decided again
+            notes = owner_notes(found[1].pod(), self._schedulers())
+            return await asyncio.to_thread(
+                _decided_again, *found, self._activity.cursor, list(notes)
+            )
+
+    async def _without(self, key: str) -> tuple[LiveCopy, CopiedPod, list[Profile]] | None:
+        """A copy of the cluster without a placed pod, the pod, and the rules, made anew."""
+        cluster = await copy_cluster(self._scheduler.cache.columns)
+        placed = await asyncio.to_thread(cluster.take, key)
+        if placed is None:
+            return None
+        profiles = read_profiles(self._current.text, self._options).profiles
+        return cluster, placed, [replace(profile, extenders=()) for profile in profiles]
+
+    def explain(self, manifest: bytes) -> Data:
+        """The decision about the pod of a manifest as of now; nothing is created."""
+        columns = self._scheduler.cache.columns
+        nodes = (columns.nodes.objects[row] for row in columns.nodes.order.tolist())
+        tried = pod_in(manifest, (n for n in nodes if n is not None), self._priority_classes())
+        notes = list(tried.notes)
+        if self._profile_of(tried.pod).extenders:
+            notes.append("extenders were not asked")
+        found = self._explained(tried.pod, DRY_RUN)
+        return found | {"notes": [*found.get("notes", ()), *notes]}
+
+    def _profile_of(self, pod: Pod) -> Profile:
+        profiles = self._scheduler.profiles
+        return profiles.get(pod.spec.scheduler_name) or next(iter(profiles.values()))
+
+    def _decided(self, pod: Pod) -> tuple[Decision, Profile]:
+        """Decide about a pending pod on the scheduler's own columns, which stay unchanged."""
+        profile = self._profile_of(pod)
+        decision = self._scheduler.look(pod, profile)
+        columns = self._scheduler.cache.columns
+        add_causes(columns, pod, without_extenders(profile), decision)
+        add_trace(columns, pod, without_extenders(profile), decision)
+        return decision, profile
+
+    # What would make a pending pod fit ------------------------------------------------------------
+
+    async def fixes(self, namespace: str, name: str) -> Data | None:
+        """The smallest changes that would give a pending pod a node; None if it is not pending."""
+        return await self._about_pending(namespace, name, found_fixes)
+
+    async def try_fix(self, namespace: str, name: str, request: Mapping[str, Any]) -> Data | None:
+        """The decision about a pending pod after the edits of a fix; nothing is changed."""
+        posted = read_fix(request)
+
+        def tried(objects: Objects, pod: Pod, profile: Profile) -> Data:
+            return tried_fix(objects, pod, profile, posted)
+
+        return await self._about_pending(namespace, name, tried)
+
+    async def _about_pending(
+        self, namespace: str, name: str, answer: Callable[[Objects, Pod, Profile], Data]
+    ) -> Data | None:
+        """Answer a question about a pending pod on a copy of the cluster, in another thread."""
+        waiting = self._activity.waiting.get(f"{namespace}/{name}")
+        if waiting is None:
+            return None
+        async with self._deciding_again:
+            cluster = await copy_cluster(self._scheduler.cache.columns)
+            objects = await asyncio.to_thread(cluster.objects)
+            objects.pods = [*objects.pods, waiting.pod]
+            profiles = read_profiles(self._current.text, self._options).profiles
+            wanted = waiting.pod.spec.scheduler_name
+            profile = next((p for p in profiles if p.scheduler_name == wanted), profiles[0])
+            bare = replace(profile, extenders=())
+            return await asyncio.to_thread(answer, objects, waiting.pod, bare)
+
+    # The profiles -------------------------------------------------------------------------------
+
+    def profile(self) -> Data:
+        """The profiles the scheduler decides by, their text, and names to compare them with."""
+        releases = [{"name": each.name, "release": each.name} for each in reversed(RELEASES)]
+        # The first provider of a release is its default.
+        providers = [
+            {"name": name, "release": each.name} for each in RELEASES for name in each.providers[1:]
+        ]
+        return {**form(self._current, self._options), "named": [*releases, *providers]}
+
+    def _wished(self, wish: Mapping[str, Any]) -> ProfileText:
+        """The profiles that a form asks for: a new text, or other weights in the current one."""
+        text, weights = wish.get("text"), wish.get("weights")
+        if isinstance(text, str):
+            return read_profiles(text, self._options)
+        if not isinstance(weights, dict) or not all(
+            isinstance(weight, int) and not isinstance(weight, bool) for weight in weights.values()
+        ):
+            raise ConfigError(
+                "expected new rules", hint='give {"text": "…"} or {"weights": {"name": number}}'
+            )
+        scheduler = str(wish.get("scheduler") or self._current.profiles[0].scheduler_name)
+        text = reweighted(self._current, weights, scheduler, self._options)
+        return read_profiles(text, self._options)
+
+    async def what_if(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
+        """Compare with other profiles: the progress, and at the end the changed placements."""
+        after = self._wished(wish)
+        if self._comparing.locked():
+            raise ConfigError("another comparison is running", hint="try again in a moment")
+        async with self._comparing:
+            before = read_profiles(self._current.text, self._options).profiles
+            cluster = await copy_cluster(
+                self._scheduler.cache.columns,
+                self._activity.bound_order,
+                [each.pod for each in self._activity.waiting.values()],
+                most=REPLAYED,
+                foreign=self._activity.foreign,
+            )
+            comparison = ReplayComparison(cluster, before, after.profiles)
+            found = None
+            async with aclosing(_run_in_thread(comparison)) as steps:
+                async for step in steps:
+                    found = step.get("result")
+                    if found is None:
+                        yield step
+        yield {"result": found, "text": after.text, "profile": form(after, self._options)}
+
+    async def compare(self, wish: Mapping[str, Any]) -> AsyncIterator[Data]:
+        """Compare with another configuration: the progress, and at the end what differs.
+
+        All pods but those of DaemonSets are placed from scratch by both, as by `podium compare`.
+        """
+        other, seeds = self._other_configuration(wish), seeds_in(wish)
+        if self._comparing.locked():
+            raise ConfigError("another comparison is running", hint="try again in a moment")
+        async with self._comparing:
+            today = read_profiles(self._current.text, self._options).profiles
+            objects = all_objects(self._scheduler.cache.columns, self._scheduler.pods())
+            comparison = ConfigurationComparison(objects, today, other, seeds)
+            async with aclosing(_run_in_thread(comparison)) as steps:
+                async for step in steps:
+                    yield step
+
+    def _other_configuration(self, wish: Mapping[str, Any]) -> Sequence[Profile]:
+        """The profiles of the text or of the name that a form gives."""
+        text, name = wish.get("text"), wish.get("name")
+        if isinstance(text, str):
+            return read_profiles(text, self._options).profiles
+        if name not in NAMED:
+            hint = f'give {{"text": "…"}} or {{"name": "…"}}; names are {", ".join(NAMED)}'
+            raise ConfigError("expected another configuration", hint=hint)
+        found = configuration(name, (), log_warning)
+        assert found is not None
+        return found.profiles
+
+    async def capacity(self, wish: Mapping[str, Any]) -> Data:
+        """How many more pods of a manifest fit; nothing is created."""
+        manifest = wish.get("manifest")
+        if not isinstance(manifest, str) or not manifest.strip():
+            raise ConfigError("expected a manifest", hint='give {"manifest": "…"}')
+        async with self._deciding_again:
+            cluster = await copy_cluster(self._scheduler.cache.columns)
+            profiles = read_profiles(self._current.text, self._options).profiles
+            objects = await asyncio.to_thread(cluster.objects)
+            objects.of(PRIORITY_CLASS).extend(self._priority_classes())
+            return await asyncio.to_thread(found_capacity, objects, profiles, manifest)
+
+    async def plan(self, wish: Mapping[str, Any]) -> Data:
+        """What follows from changes, which are made to a copy of the cluster."""
+        changes = wish.get("changes")
+        if not isinstance(changes, list) or not changes or not all(map(_is_change, changes)):
+            hint = 'give {"changes": [["drain", "NODE"]]}'
+            raise ConfigError("expected a list of changes", hint=hint)
+        if self._planner is None:
+            raise ConfigError("plans are not made here", hint="podium plan makes them")
+        if self._planning.locked():
+            raise ConfigError("another plan is being made", hint="try again in a moment")
+        async with self._planning:
+            profiles = [replace(each, extenders=()) for each in self._current.profiles]
+            text = None if self._current is self._first else self._current.text
+            return await self._planner(profiles, text, [(flag, what) for flag, what in changes])
+
+    async def apply(self, wish: Mapping[str, Any]) -> Data:
+        """Make the scheduler decide by other profiles from now on."""
+        wished = self._wished(wish)
+        if any(profile.extenders for profile in (*self._current.profiles, *wished.profiles)):
+            raise ConfigError(
+                "rules that ask extenders are not changed while the scheduler runs",
+                hint="start it again with this text",
+            )
+        options = replace(self._scheduler.options, behaviour=wished.behaviour)
+        await self._scheduler.reconfigure(wished.profiles, options)
+        self._current = wished
+        self.on_other_profiles(wished.kind, wished.text)
+        return self.profile()
+
+
+class _ThreadWork(Protocol):
+    """Work for a thread that says how far it has come, and can be stopped."""
+
+    done: int
+    total: int
+
+    def run(self) -> Data | None:
+        """Do it; None when stopped."""
+
+    def stop(self) -> None:
+        """Make `run` end early."""
+
+
+async def _run_in_thread(work: _ThreadWork) -> AsyncGenerator[Data]:
+    """The progress of the work, and at the end its result; it is stopped when this is closed."""
+    running = asyncio.ensure_future(asyncio.to_thread(work.run))
+    try:
+        while not running.done():
+            yield {"done": work.done, "total": work.total}
+            await asyncio.wait([running], timeout=_PROGRESS_SECONDS)
+        yield {"result": running.result()}
+    finally:
+        work.stop()
+        if not running.done():
+            await asyncio.wait([running])
+
+
+def _is_change(value: object) -> bool:
+    """Whether a value of a form is a change: a flag and its text."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value)
+
+
+def _workload(pod: Pod) -> str:
+    """Kind, namespace and name of the owner of a pod; empty if it has none."""
+    owner = pod.metadata.controller()
+    return "" if owner is None else f"{owner.kind} {pod.namespace}/{owner.name}"
+
+
+def _never(pod: Pod) -> bool:
+    return pod.spec.preemption_policy == "Never"
+
+
+def _decided_again(
+    cluster: LiveCopy,
+    placed: CopiedPod,
+    profiles: Sequence[Profile],
+    cursor: int,
+    notes: Sequence[str],
+) -> Data:
+    pod = placed.pod()
+    simulation = Simulation(profiles[0], others=profiles[1:], now=cluster.decided_at)
+    simulation.load(cluster.objects())
+    simulation.ties.cursor = cursor
+    decision = simulation.attempt(pod, recording=True)
+    profile, columns = simulation.profile_of(pod), simulation.cache.columns
+    add_causes(columns, pod, profile, decision)
+    add_trace(columns, pod, profile, decision)
+    return decision_data(
+        decision,
+        source=NOW,
+        ties=profile.ties,
+        max_score=profile.max_score,
+        never=_never(pod),
+        actual=placed.node,
+        notes=notes,
+    )

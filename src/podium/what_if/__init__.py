@@ -1,0 +1,1 @@
+"""What would happen to a cluster: plan, survive, consolidate, check, capacity, fix, compare."""

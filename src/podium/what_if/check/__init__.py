@@ -1,0 +1,1 @@
+"""Manifests read strictly, then applied to a copy of a cluster."""

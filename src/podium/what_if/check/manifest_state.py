@@ -1,0 +1,285 @@
+"""One state of manifests: the objects of a folder, each with the line where it stands.
+
+A state is a folder or file, or the same at a revision of a git repository. A folder with a
+kustomization is rendered by `kubectl kustomize`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from podium.errors import InputError
+from podium.lab.api.resources import BY_NAME
+from podium.library.reading import contents
+from podium.objects.kinds.meta import JsonObject
+
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_STEPS: Final = re.compile(r"[^.\[\]]+|\[\d+\]|\[[^\]]*\]")
+_HELM: Final = "Chart.yaml"
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestObject:
+    """An object as it is written, and where."""
+
+    item: JsonObject
+    file: str
+    #: The place of the object in the file; None for what was rendered.
+    place: yaml.Node | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object."""
+        return str(self.item["kind"])
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str((self.item.get("metadata") or {}).get("name", ""))
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, `default` where none is written; empty for an object without one."""
+        resource = BY_NAME.get(self.kind)
+        if resource is not None and not resource.namespaced:
+            return ""
+        return str((self.item.get("metadata") or {}).get("namespace") or "default")
+
+    @property
+    def key(self) -> Key:
+        """Kind, namespace and name."""
+        return self.kind, self.namespace, self.name
+
+    @property
+    def label(self) -> str:
+        """Kind, namespace and name in one word."""
+        return "/".join(part for part in self.key if part)
+
+    def line(self, path: str = "") -> int:
+        """The line of a field such as `spec.template.spec.containers[0].image`, from 1.
+
+        It is the line of the nearest field above where there is no such field. Where a path names
+        no item of a list, the first item with the field is meant.
+        """
+        if self.place is None:
+            return 1
+        found, line = self.place, self.place.start_mark.line
+        for step in _STEPS.findall(path):
+            entry = entry_of(found, step)
+            if entry is None:
+                break
+            line, found = entry
+        return line + 1
+
+
+def entry_of(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
+    """The line of a field or item of a node, and its value."""
+    name = step.strip("[]")
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == name:
+                return key.start_mark.line, value
+    elif isinstance(node, yaml.SequenceNode) and name.isdigit() and int(name) < len(node.value):
+        item = node.value[int(name)]
+        return item.start_mark.line, item
+    elif isinstance(node, yaml.SequenceNode):
+        found = (entry_of(each, step) for each in node.value)
+        return next((each for each in found if each is not None), None)
+    return None
+
+
+@dataclass(slots=True)
+class ManifestState:
+    """The objects of one state, and what was left out of it."""
+
+    objects: dict[Key, ManifestObject] = field(default_factory=dict)
+    #: File -> the line and the words of what cannot be read.
+    unreadable: dict[str, tuple[int, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def changed_since(self, before: ManifestState) -> list[ManifestObject]:
+        """The objects that are new or written otherwise."""
+        known = {key: each.item for key, each in before.objects.items()}
+        return [each for key, each in self.objects.items() if known.get(key) != each.item]
+
+    def removed_since(self, before: ManifestState) -> list[ManifestObject]:
+        """The objects that are not there any more."""
+        return [each for key, each in before.objects.items() if key not in self.objects]
+
+
+def read_state(path: str, shown_as: Mapping[str, str] | None = None) -> ManifestState:
+    """The state in a folder or file; *shown_as* names the files for people."""
+    state = ManifestState()
+    root = Path(path)
+    if not root.exists():
+        raise InputError("does not exist", where=path, hint="name a folder or file with manifests")
+    if root.is_dir() and not any(each.suffix in _SUFFIXES for each in root.rglob("*")):
+        return state
+    rendered = [each.parent for each in _kustomizations(root)]
+    for where, data in _plain_files(root, rendered):
+        _read_text(state, _shown(where, shown_as), data.decode("utf-8", "replace"))
+    for folder in rendered:
+        _render(state, folder, shown_as)
+    return state
+
+
+def revision_state(path: str, revision: str, folder: Path) -> ManifestState:
+    """The state of *path* at a revision of its git repository; *folder* takes the files."""
+    top = Path(_git(path, "rev-parse", "--show-toplevel").strip())
+    inside = Path(path).resolve().relative_to(top.resolve()).as_posix()
+    listed = _git(path, "ls-tree", "-r", "--name-only", "--full-tree", revision, "--", inside)
+    shown = {}
+    for name in listed.splitlines():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_git(path, "show", f"{revision}:{name}"), "utf-8")
+        shown[str(target)] = name
+    if not shown:
+        return ManifestState(notes=[f"{revision} has no file below {inside}"])
+    return read_state(str(folder / inside), shown)
+
+
+def _git(path: str, *arguments: str) -> str:
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    git = shutil.which("git")
+    if git is None:
+        raise InputError("needs git, which is not installed", where="--git")
+    done = subprocess.run(  # noqa: S603  a program of the user, without a shell
+        [git, "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        told = (done.stderr.strip().splitlines() or ["failed"])[0]
+        raise InputError(told, where=f"git {' '.join(arguments[:2])}")
+    return done.stdout
+
+
+def _shown(where: str, shown_as: Mapping[str, str] | None) -> str:
+    return (shown_as or {}).get(where, where)
+
+
+def _kustomizations(root: Path) -> list[Path]:
+    """The kustomizations that no other one below *root* includes."""
+    if not root.is_dir():
+        return []
+    found = sorted(each for name in _KUSTOMIZATIONS for each in root.rglob(name))
+    included: set[Path] = set()
+    for each in found:
+        value = yaml.load(each.read_text("utf-8"), _LOADER) or {}  # noqa: S506  the safe loader
+        for name in (*(value.get("resources") or ()), *(value.get("bases") or ())):
+            included.add((each.parent / str(name)).resolve())
+    return [each for each in found if each.parent.resolve() not in included]
+
+
+def _plain_files(root: Path, rendered: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    """The files that are no part of a kustomization or a chart."""
+    apart = [*rendered, *(each.parent for each in root.rglob(_HELM))] if root.is_dir() else []
+    for where, data in contents([str(root)]):
+        if not any(Path(where).is_relative_to(folder) for folder in apart):
+            yield where, data
+
+
+def _render(state: ManifestState, folder: Path, shown_as: Mapping[str, str] | None) -> None:
+    """Add what `kubectl kustomize` makes of a folder; objects keep the lines of their files."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        hint = "install kubectl, or name rendered manifests"
+        raise InputError("a kustomization needs kubectl", where=str(folder), hint=hint)
+    done = subprocess.run(  # noqa: S603  a program of the user, without a shell
+        [kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=False
+    )
+    where = next(str(folder / name) for name in _KUSTOMIZATIONS if (folder / name).exists())
+    if done.returncode:
+        told = " ".join(done.stderr.split())
+        state.unreadable[_shown(where, shown_as)] = (1, told)
+        return
+    written = ManifestState()
+    for file, data in contents([str(folder)]):
+        _read_text(written, _shown(file, shown_as), data.decode("utf-8", "replace"))
+    sources = {(each.kind, each.name): each for each in written.objects.values()}
+    made = ManifestState()
+    _read_text(made, _shown(where, shown_as), done.stdout)
+    for each in made.objects.values():
+        source = sources.get((each.kind, each.name))
+        file, place = (each.file, None) if source is None else (source.file, source.place)
+        _add(state, ManifestObject(each.item, file, place))
+
+
+def _read_text(state: ManifestState, where: str, text: str) -> None:
+    try:
+        nodes = list(yaml.compose_all(text, _LOADER))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        state.unreadable[where] = (mark.line + 1 if mark else 1, f"cannot be read: {problem}")
+        return
+    for node in nodes:
+        if node is not None:
+            _add_document(state, where, node)
+
+
+def _add_document(state: ManifestState, where: str, node: yaml.Node) -> None:
+    repeated = repeated_key(node)
+    if repeated is not None:
+        state.unreadable[where] = repeated
+        return
+    loader = _LOADER("")
+    try:
+        value = loader.construct_document(node)
+    except (yaml.YAMLError, ValueError) as error:
+        state.unreadable[where] = (node.start_mark.line + 1, f"cannot be read: {error}")
+        return
+    finally:
+        loader.dispose()
+    if not isinstance(value, dict) or not value.get("kind") or not value.get("apiVersion"):
+        state.notes.append(f"{where}: holds no Kubernetes object")
+        return
+    if str(value["kind"]).endswith("List") and isinstance(value.get("items"), list):
+        items = entry_of(node, "items")
+        assert items is not None
+        for each in items[1].value:
+            _add_document(state, where, each)
+        return
+    _add(state, ManifestObject(value, where, node))
+
+
+def repeated_key(node: yaml.Node) -> tuple[int, str] | None:
+    """The first key that a mapping has twice: its line, and what is wrong."""
+    if isinstance(node, yaml.SequenceNode):
+        found = (repeated_key(each) for each in node.value)
+        return next((each for each in found if each is not None), None)
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    seen: dict[str, int] = {}
+    for key, value in node.value:
+        if key.value in seen:
+            text = f"the key {key.value!r} stands twice, first on line {seen[key.value]}"
+            return key.start_mark.line + 1, text
+        seen[key.value] = key.start_mark.line + 1
+        inner = repeated_key(value)
+        if inner is not None:
+            return inner
+    return None
+
+
+def _add(state: ManifestState, found: ManifestObject) -> None:
+    if not found.name:
+        state.unreadable[found.file] = (found.line("metadata"), "metadata.name is missing")
+        return
+    twin = state.objects.get(found.key)
+    if twin is not None and twin.item != found.item:
+        what = f"{found.label} stands twice, first in {twin.file}:{twin.line()}"
+        state.unreadable[found.file] = (found.line(), what)
+        return
+    state.objects[found.key] = found

@@ -1,0 +1,1 @@
+"""Which configuration packs better, and how few nodes would do."""

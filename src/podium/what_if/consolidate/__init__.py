@@ -1,0 +1,1 @@
+"""Which nodes can be emptied, and which requests can be smaller."""

@@ -1,0 +1,1 @@
+"""Changes to a copy of a cluster on virtual time, and what follows."""

@@ -1,0 +1,91 @@
+"""Plans for the pages of a lab, made on a copy of the objects of its registry."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from podium.errors import InputError
+from podium.lab.api.resources import STORED
+from podium.lab.contents.documents import Document
+from podium.profiles.similar_names import did_you_mean
+from podium.what_if.plan.changes import AddNodes, Apply, Change, parse_change
+from podium.what_if.plan.plan import plan
+from podium.what_if.plan.plan_report import summary
+
+if TYPE_CHECKING:
+    from podium.engine.framework.profile import Profile
+    from podium.lab.registry.registry import Registry
+    from podium.library.profile_choice import ChosenProfiles
+    from podium.serving.page_data.page_data import Planner
+
+Data = dict[str, Any]
+
+#: Kinds that nothing in a plan depends on, or that controllers make anew.
+_LEFT_OUT: Final = frozenset({"Event", "Lease", "Secret", "Endpoints", "EndpointSlice"})
+
+
+def registry_planner(registry: Registry, chosen: ChosenProfiles) -> Planner:
+    """A function that makes plans: it copies records in this thread, and plans in another one."""
+
+    async def planned(
+        profiles: Sequence[Profile], _: str | None, changes: Sequence[tuple[str, str]]
+    ) -> Data:
+        wanted = page_changes(changes)
+        check_added_nodes(wanted, {key.name for key in registry.store.table("nodes").records})
+        records = [
+            record
+            for resource in STORED.values()
+            if resource.kind not in _LEFT_OUT
+            for record in registry.store.table(resource.storage).records.values()
+        ]
+        deciding = replace(chosen, profile=profiles[0], others=tuple(profiles[1:]))
+
+        def work() -> Data:
+            documents = [Document("", record.object()) for record in records]
+            return plan_data(documents, wanted, deciding)
+
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        finally:
+            if not running.done():
+                # The thread cannot be ended; further plans have to wait for it.
+                await asyncio.wait([running])
+
+    return planned
+
+
+def page_changes(changes: Sequence[tuple[str, str]]) -> list[Change]:
+    """The changes of a form; none may read a file of the server."""
+    wanted = [parse_change(flag, text) for flag, text in changes]
+    for change in wanted:
+        if isinstance(change, Apply):
+            hint = "podium plan --apply FILE reads one"
+            raise InputError("the pages read no files", where=f"--{change}", hint=hint)
+    return wanted
+
+
+def check_added_nodes(changes: Sequence[Change], nodes: Collection[str]) -> None:
+    """Refuse new nodes like one that the cluster does not have: it would be sought as a file."""
+    for change in changes:
+        if isinstance(change, AddNodes) and change.like not in nodes:
+            names = sorted(nodes)
+            hint = did_you_mean(change.like, names) or "COUNT:NODE adds nodes like NODE"
+            raise InputError(f"there is no node {change.like!r}", where=f"--{change}", hint=hint)
+
+
+def plan_data(
+    documents: Sequence[Document], changes: Sequence[Change], chosen: ChosenProfiles
+) -> Data:
+    """What follows from the changes, as a page shows it."""
+    found = plan(documents, changes, chosen, now=time.time(), is_whole=True)
+    for each in found.pending:
+        each.decision = None  # the page of the pod has it
+    data: Data = msgspec.to_builtins(found)
+    return data | {"summary": summary(found), "leavesPods": found.makes_worse}

@@ -1,0 +1,213 @@
+"""What a plan answers: values without behaviour, which tables, pages and programs read.
+
+The JSON form is `kind: Plan`; `docs/plan.md` explains it and `docs/plan.schema.json` states it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.render.planning.text import as_html
+
+API_VERSION = "podium/v1"
+
+
+class PlanValue(msgspec.Struct, rename="camel", omit_defaults=False, kw_only=True):
+    """The base of all results: fields are in camel case in JSON."""
+
+
+class BlockedEviction(PlanValue):
+    """A pod that could not be evicted, because of a disruption budget or another refusal."""
+
+    pod: str
+    node: str
+    reason: str
+
+
+class AppliedChange(PlanValue):
+    """One change, when it was made and came to rest, and what stood in its way."""
+
+    change: str
+    #: Virtual seconds since the first change.
+    began: float
+    ended: float = 0.0
+    blocked: list[BlockedEviction] = msgspec.field(default_factory=list)
+    #: What kubectl would ask a flag for, and what was left alone.
+    notes: list[str] = msgspec.field(default_factory=list)
+    #: Whether the cluster was still changing when the limit of time was reached.
+    unfinished: bool = False
+
+
+class MovedPod(PlanValue):
+    """A pod that went, and the pod that its controller created in its place."""
+
+    pod: str
+    workload: str
+    from_node: str
+    to_node: str
+    #: The new pod; equal to `pod` for pods of stateful sets.
+    new_pod: str
+    #: Seconds from the end of the old pod's service to the start of the new one; None if it never
+    #: started.
+    interrupted: float | None = None
+
+
+class NewPod(PlanValue):
+    """A pod that the changes created, and that has a node."""
+
+    pod: str
+    workload: str
+    node: str
+
+
+class GonePod(PlanValue):
+    """A pod that the changes removed, and that nothing replaces."""
+
+    pod: str
+    workload: str
+    node: str
+    #: Whether it was meant to go: scaled down, deleted, finished, or a daemon pod of a lost node.
+    wanted: bool
+    reason: str
+
+
+class PendingPod(PlanValue):
+    """A pod without a node, with the decision that says why."""
+
+    pod: str
+    workload: str
+    message: str
+    #: Whether it had no node before the changes, either.
+    was_pending: bool
+    #: The node that the pod had before, if it replaces one that had a node.
+    from_node: str = ""
+    #: The Decision about this pod, or about another pod of its workload.
+    decision: dict[str, Any] | None = None
+    #: What the input does not have, and what the answer about this pod depends on; usually empty.
+    unknown: str = ""
+
+
+class EvictedPod(PlanValue):
+    """A pod that the scheduler evicted to make room for another one."""
+
+    pod: str
+    node: str
+    preemptor: str
+    at: float
+
+
+class Usage(PlanValue):
+    """What the pods on one node, or on the nodes of one zone, request of what there is."""
+
+    name: str
+    nodes: int
+    pods: int
+    #: Resource -> requested and allocatable amounts; cpu is in thousandths.
+    requested: dict[str, int]
+    allocatable: dict[str, int]
+
+
+class Balance(PlanValue):
+    """The use of zones and nodes at one time."""
+
+    zones: list[Usage]
+    nodes: list[Usage]
+
+
+class TimelineEvent(PlanValue):
+    """Something that happened at a virtual time, such as `bound` or `terminating`."""
+
+    at: float
+    what: str
+    object: str
+    text: str
+
+
+class Plan(PlanValue):
+    """What follows from the changes."""
+
+    api_version: str = API_VERSION
+    kind: str = "Plan"
+    profile: str = ""
+    changes: list[AppliedChange] = msgspec.field(default_factory=list)
+    moved: list[MovedPod] = msgspec.field(default_factory=list)
+    pending: list[PendingPod] = msgspec.field(default_factory=list)
+    created: list[NewPod] = msgspec.field(default_factory=list)
+    gone: list[GonePod] = msgspec.field(default_factory=list)
+    evicted: list[EvictedPod] = msgspec.field(default_factory=list)
+    before: Balance = msgspec.field(default_factory=lambda: Balance(zones=[], nodes=[]))
+    after: Balance = msgspec.field(default_factory=lambda: Balance(zones=[], nodes=[]))
+    timeline: list[TimelineEvent] = msgspec.field(default_factory=list)
+    #: What happened to the cluster as it was, before the first change; times count from the input.
+    anyway: list[TimelineEvent] = msgspec.field(default_factory=list)
+    #: What the input lacks, and which controllers fail.
+    notes: list[str] = msgspec.field(default_factory=list)
+    #: Virtual seconds from the first change until the cluster was at rest.
+    seconds: float = 0.0
+    #: Whether the plan was interrupted before all changes were made.
+    interrupted: bool = False
+
+    def __repr__(self) -> str:
+        """What follows, in one sentence."""
+        return f"<Plan: {_reports().summary(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The report, for notebooks."""
+        return as_html(_reports().report(self))
+
+    def __getitem__(self, name: str) -> list[PodOutcome]:
+        """What became of a pod, or of the pods of a workload, by name or by part of it."""
+        found: list[PodOutcome] = [
+            each
+            for group in (self.moved, self.pending, self.created, self.gone)
+            for each in group
+            if _is_named(each, name)
+        ]
+        if not found:
+            raise KeyError(f"nothing became of {name}")
+        return found
+
+    def to_frame(self) -> dict[str, Any]:
+        """A row for each pod in columns, which pandas and polars take."""
+        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
+
+        return frame(self)
+
+    @property
+    def leaves_pods(self) -> bool:
+        """Whether something is left without a node: pending, or gone without being meant to go."""
+        return bool(self.pending) or any(not each.wanted for each in self.gone)
+
+    @property
+    def makes_worse(self) -> bool:
+        """Whether a pod lost its node for good, or a change could not be completed.
+
+        Pods that were pending before do not count.
+        """
+        return (
+            any(not each.was_pending for each in self.pending)
+            or any(not each.wanted for each in self.gone)
+            or any(each.blocked or each.unfinished for each in self.changes)
+        )
+
+    @property
+    def blocked(self) -> list[BlockedEviction]:
+        """All evictions that were refused to the end."""
+        return [each for change in self.changes for each in change.blocked]
+
+
+PodOutcome = MovedPod | PendingPod | NewPod | GonePod
+
+
+def _is_named(each: PodOutcome, name: str) -> bool:
+    """Whether a pod, the one in its place or its workload has the name, or ends in `/name`."""
+    names = [each.pod, each.workload, each.new_pod if isinstance(each, MovedPod) else ""]
+    return any(f"/{text}".endswith(f"/{name}") for text in names if text)
+
+
+def _reports() -> Any:
+    from podium.what_if.plan import plan_report  # noqa: PLC0415  reads these results
+
+    return plan_report

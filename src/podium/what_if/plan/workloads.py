@@ -1,0 +1,109 @@
+"""The workloads of a cluster: whose pods are whose, and how many each wants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from podium.objects.kinds.registry import (
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+
+if TYPE_CHECKING:
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.kinds.workloads import PodDisruptionBudget
+    from podium.objects.reading.collection import Objects
+
+_SCALED: Final = (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
+_MIRROR: Final = "kubernetes.io/config.mirror"
+
+
+def anew(pod: Pod) -> Pod:
+    """The pod that a controller creates in the place of *pod*: without node and status."""
+    status = replace(pod.status, phase="Pending", nominated_node_name="", start_time=None)
+    return replace(pod, spec=replace(pod.spec, node_name=""), status=status)
+
+
+def is_recreated(pod: Pod) -> bool:
+    """Whether a controller creates the pod anew when it is gone."""
+    return pod.metadata.controller() is not None
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether it is neither finished nor terminating."""
+    return not pod.finished and not pod.terminating
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether it is a static pod, which the kubelet of its node keeps."""
+    return _MIRROR in (pod.metadata.annotations or {})
+
+
+class Workloads:
+    """The workloads of a cluster: whose pod is whose, and how many each wants."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.wanted: dict[str, int] = {}
+        self._above: dict[str, str] = {}
+        for kind in _SCALED:
+            for item in objects.of(kind):
+                name = f"{kind.name}/{item.namespace}/{item.name}"
+                owner = item.metadata.controller()
+                if owner is not None:
+                    self._above[name] = f"{owner.kind}/{item.namespace}/{owner.name}"
+                replicas = item.spec.replicas
+                self.wanted[name] = 1 if replicas is None else replicas
+        # A snapshot has no deployments: their replica sets say how many pods they want.
+        absent = {above for above in self._above.values() if above not in self.wanted}
+        for name, above in self._above.items():
+            if above in absent:
+                self.wanted[above] = self.wanted.get(above, 0) + self.wanted[name]
+        # A workload that is not in the input wants the pods that it has.
+        absent_pods = Counter(
+            name
+            for pod in objects.pods
+            if is_active(pod) and (name := self.of(pod)) and name not in self.wanted
+            if not self.is_daemon(pod)
+        )
+        self.wanted.update(absent_pods)
+
+    def of(self, pod: Pod) -> str:
+        """The workload that a user knows: the deployment, not its replica set."""
+        owner = pod.metadata.controller()
+        if owner is None:
+            return ""
+        name = f"{owner.kind}/{pod.namespace}/{owner.name}"
+        return self._above.get(name, name)
+
+    def is_daemon(self, pod: Pod) -> bool:
+        """Whether the pod belongs to a daemon set."""
+        owner = pod.metadata.controller()
+        return owner is not None and owner.kind == "DaemonSet"
+
+
+def desired_healthy(budget: PodDisruptionBudget, pods: Sequence[Pod], names: Workloads) -> int:
+    """How many pods a budget wants healthy, as the disruption controller counts them."""
+    least, most = budget.spec.min_available, budget.spec.max_unavailable
+    if most is None and not isinstance(least, str):
+        return 1 if least is None else least
+    owners = {name for pod in pods if (name := names.of(pod)) in names.wanted}
+    expected = sum(names.wanted[name] for name in owners)
+    expected += sum(names.of(pod) not in names.wanted for pod in pods)
+    if most is not None:
+        return max(expected - _share(most, expected), 0)
+    assert least is not None
+    return _share(least, expected)
+
+
+def _share(amount: int | str, of: int) -> int:
+    """A number, or a percentage rounded up."""
+    if isinstance(amount, int):
+        return amount
+    digits = amount.removesuffix("%")
+    return -(-of * int(digits) // 100) if digits.isdigit() else 0

@@ -1,0 +1,1 @@
+"""The commands `podium bench`, `podium sweep` and `podium history import`."""

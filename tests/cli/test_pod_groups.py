@@ -1,0 +1,110 @@
+"""Pod groups in `schedule` and `explain`: a group as one thing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Files, Podium
+from cli.manifests import node, pod
+from render.json_schema import problems
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"
+TOGETHER = ("--profile", "v1.37", "--feature-gates", "GenericWorkload=true")
+
+
+def group(name: str, minimum: int, **spec: Any) -> dict[str, Any]:
+    policy = {"gang": {"minCount": minimum}}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"schedulingPolicy": policy, **spec},
+    }
+
+
+def members(count: int, cpu: str, **spec: Any) -> list[dict[str, Any]]:
+    spec = {"schedulingGroup": {"podGroupName": "g"}, **spec}
+    return [pod(f"a{number}", cpu, **spec) for number in range(count)]
+
+
+@pytest.fixture
+def too_big(write: Files) -> str:
+    """A gang of three pods in a cluster with room for two."""
+    return write([node("n1", "2"), node("n2", "2"), group("g", 3), *members(3, "1500m")])
+
+
+def test_a_group_that_does_not_fit_says_how_many_are_missing(podium: Podium, too_big: str) -> None:
+    result = podium("schedule", too_big, *TOGETHER)
+
+    assert result.code == 0
+    assert (
+        "pod group default/g does not fit, so that none of its pods gets a node\n"
+        "  3 must have a node, 2 pods of the group fit together: 1 more needed\n"
+        "  undone because the group does not fit: default/a0 on n1, default/a1 on n2\n"
+    ) in result.out
+    assert "no event wakes a group: it is tried again when its backoff is over" in result.out
+
+
+def test_without_the_gate_pods_are_tried_alone_and_a_note_says_so(
+    podium: Podium, too_big: str
+) -> None:
+    result = podium("schedule", too_big, "--profile", "v1.37")
+
+    assert "2 of 3 pods placed" in result.out
+    assert "add --feature-gates GenericWorkload=true" in result.err
+
+
+@pytest.mark.parametrize("name", ["a0", "a2"])
+def test_explain_shows_every_member(podium: Podium, too_big: str, name: str) -> None:
+    result = podium("explain", name, too_big, *TOGETHER)
+
+    assert result.code == 0
+    assert (
+        "MEMBER       OUTCOME        NODE     REASON\n"
+        "default/a0   fits, undone   n1\n"
+        "default/a1   fits, undone   n2\n"
+        "default/a2   fits nowhere   <none>   0/2 nodes are available: 2 Insufficient cpu.\n"
+    ) in result.out
+
+
+def test_plain_data_has_the_group(podium: Podium, too_big: str) -> None:
+    result = podium("explain", "a0", too_big, *TOGETHER, "-o", "json")
+
+    found = json.loads(result.out)
+    told = found["podGroup"]
+    schema = json.loads(SCHEMA.read_text())
+    assert not list(problems(found, schema, schema))
+    assert (told["outcome"], told["scheduled"], told["missing"]) == ("unschedulable", 2, 1)
+    assert [each["outcome"] for each in told["members"]] == ["undone", "undone", "unschedulable"]
+    assert told["members"][0]["undoneNode"] == "n1"
+
+
+def test_pods_are_evicted_for_the_whole_group(podium: Podium, write: Files) -> None:
+    low = [pod(f"low{n}", "1500m", nodeName=f"n{n}", priority=0) for n in (1, 2)]
+    file = write(
+        [
+            *(node("n1", "2"), node("n2", "2")),
+            *low,
+            group("g", 2, priority=10),
+            *members(2, "1500m", priority=10),
+        ]
+    )
+
+    result = podium("schedule", file, *TOGETHER)
+
+    assert result.code == 0
+    assert "default/low1   n1     pod group default/g   lower priority" in result.out
+    assert "2 of 2 pods placed, 2 pods evicted" in result.out
+
+
+def test_groups_of_older_releases_are_refused(podium: Podium, write: Files) -> None:
+    file = write([node("n1", "2"), *members(1, "1")])
+
+    result = podium("schedule", file, "--profile", "v1.36", *TOGETHER[2:])
+
+    assert result.code == 2
+    assert "feature gate GenericWorkload=true is not supported" in result.err

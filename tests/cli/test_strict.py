@@ -1,0 +1,175 @@
+"""Manifests are read strictly: what an API server would refuse or ignore is named with its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Files, Podium
+from cli.manifests import node
+
+POD = """apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+spec:
+  containers: [{name: c, image: i}]
+"""
+
+
+def written(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "written.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+SPREAD = "{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}"
+#: A manifest, the line of its fault, and a part of the sentence about it.
+FAULTS = [
+    (f"{POD}  toleration: []\n", 7, "there is no field spec.toleration; did you mean tolerations?"),
+    (f"{POD}  nodeName: a\n  nodeName: b\n", 8, "the key 'nodeName' stands twice"),
+    (POD.replace("Pod", "Pods"), 2, "there is no kind Pods; did you mean Pod?"),
+    (POD.replace("v1", "apps/v1"), 1, "the version of a Pod is v1"),
+    (
+        POD.replace("i}", "i, resources: {requests: {cpu: 9e18}}}"),
+        6,
+        "request more cpu than a number",
+    ),
+    (f"{POD}  topologySpreadConstraints:\n  - {SPREAD}\n", 8, "must be greater than zero"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault[2]))
+@pytest.mark.parametrize("command", ["schedule", "explain", "plan"])
+def test_a_fault_of_a_manifest_is_named_with_its_line(
+    podium: Podium, write: Files, tmp_path: Path, command: str, fault: tuple[str, int, str]
+) -> None:
+    text, line, sentence = fault
+    nodes, file = write([node("n1")]), written(tmp_path, text)
+    arguments = {
+        "schedule": (nodes, file),
+        "explain": ("p", nodes, file),
+        "plan": (nodes, file, "--cordon", "n1"),
+    }
+
+    result = podium(command, *arguments[command])
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"podium: {file}:{line}: ")
+    assert sentence in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+def test_capacity_reads_its_pod_strictly(podium: Podium, write: Files, tmp_path: Path) -> None:
+    file = written(tmp_path, f"{POD}  toleration: []\n")
+
+    assert podium("capacity", file, write([node("n1")])).code == 2
+    assert podium("capacity", file, write([node("n1")]), "--strict=false").code == 0
+
+
+def test_a_dumped_object_may_have_newer_fields(
+    podium: Podium, write: Files, tmp_path: Path
+) -> None:
+    text = POD.replace("name: p\n", "name: p\n  uid: u\n") + "  newerField: 1\n"
+    file = written(tmp_path, text)
+
+    result = podium("schedule", write([node("n1")]), file)
+
+    assert result.code == 0
+    assert f"{file}:8: Pod/default/p: there is no field spec.newerField" in result.err
+
+
+def test_faults_can_be_read_all_the_same(podium: Podium, write: Files, tmp_path: Path) -> None:
+    file = written(tmp_path, f"{POD}  toleration: []\n")
+
+    assert podium("schedule", write([node("n1")]), file, "--strict=false").code == 0
+
+
+def test_custom_resources_are_left_alone(podium: Podium, write: Files, tmp_path: Path) -> None:
+    other = "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: s}\nspec: {x: 1}\n"
+    file = written(tmp_path, f"{POD}---\n{other}")
+
+    assert podium("schedule", write([node("n1")]), file).code == 0
+
+
+@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["fix", "p"]])
+def test_a_claim_that_was_not_dumped_is_told_once(
+    podium: Podium, write: Files, tmp_path: Path, command: list[str]
+) -> None:
+    dumped = node("n1")
+    dumped["metadata"]["uid"] = "n1"
+    volume = "  volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]\n"
+    text = POD.replace("name: p\n", "name: p\n  uid: u\n") + volume
+
+    result = podium(*command, write([dumped]), written(tmp_path, text))
+
+    told = [line for line in result.out.splitlines() if "it depends on" in line]
+    assert len(told) == 1
+    assert "PersistentVolumeClaim data, not in the input" in told[0]
+    assert "kubectl get persistentvolumeclaims,persistentvolumes,storageclasses" in told[0]
+
+
+PADDING = "".join(
+    f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{i}}}\ndata: {{a: {'x' * 200}}}\n"
+    for i in range(4_000)
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault[2]))
+def test_large_files_are_read_strictly(
+    podium: Podium, write: Files, tmp_path: Path, fault: tuple[str, int, str]
+) -> None:
+    text, line, sentence = fault
+    file = written(tmp_path, f"{PADDING}---\n{text}")
+    assert len(PADDING) > 1_000_000
+
+    result = podium("schedule", write([node("n1")]), file)
+
+    assert result.code == 2
+    assert result.err.startswith(f"podium: {file}:{PADDING.count(chr(10)) + 1 + line}: ")
+    assert sentence in result.err
+
+
+def test_large_lists_in_json_are_read_strictly(
+    podium: Podium, write: Files, tmp_path: Path
+) -> None:
+    dumped = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "uid": "u"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"toleration": [], "containers": [{"name": "c", "image": "i"}]},
+    }
+    lines = [json.dumps({**dumped, "data": {"a": "x" * 1000, "b": {"toleration": 1}}})] * 1200
+    file = tmp_path / "list.json"
+    items = ",\n".join([*lines, json.dumps(pod)])
+    file.write_text(f'{{"apiVersion": "v1", "kind": "List", "items": [\n{items}]}}')
+
+    result = podium("schedule", write([node("n1")]), str(file))
+
+    assert result.code == 2
+    assert result.err.startswith(f"podium: {file}:1202: Pod")
+    assert "there is no field spec.toleration" in result.err
+
+
+def test_standard_input_is_read_strictly(podium: Podium, write: Files) -> None:
+    nodes = write([node("n1")])
+
+    refused = podium("schedule", nodes, "-", stdin=f"{POD}  toleration: []\n".encode())
+    taken = podium("schedule", nodes, "-", stdin=POD.encode())
+
+    assert refused.code == 2
+    assert refused.err.startswith("podium: <stdin>:7: ")
+    assert (taken.code, taken.lines[-1]) == (0, "1 of 1 pod placed")
+
+
+def test_sums_that_wrap_around_are_noted_where_they_are_taken(
+    podium: Podium, write: Files, tmp_path: Path
+) -> None:
+    text = POD.replace("i}", "i, resources: {requests: {cpu: 9e18}}}")
+
+    result = podium("schedule", write([node("n1")]), written(tmp_path, text), "--strict=false")
+
+    assert "than a number of 64 bits holds; the sum wraps around, as it does in" in result.err

@@ -1,0 +1,126 @@
+"""Which event wakes which pod, where releases differ."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cluster.wakeups.test_hints import NODE, TAINTED, asked, node, pod, requests, waiting
+from podium.cluster.wakeups.hints import HintRules
+from podium.cluster.wakeups.wakeups import Added, ClusterEvent, Deleted, Updated
+from podium.generations.known import GENERATIONS
+from podium.objects.kinds.devices import ResourceClaim
+from podium.objects.kinds.pod import Pod
+
+RELEASES = ("v1.34", "v1.35", "v1.36", "v1.37")
+RULES = {name: HintRules(requests, generation=GENERATIONS[name]) for name in RELEASES}
+
+
+def term(app: str) -> dict[str, object]:
+    return {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}
+
+
+def shuns(*apps: str) -> dict[str, object]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term(app) for app in apps]}
+    return {"podAntiAffinity": required}
+
+
+AVOIDS_BOTH = waiting({"app": "me"}, affinity=shuns("a", "b"))
+AVOIDS_ME = pod(labels={"app": "x"}, affinity=shuns("me"))
+SPREAD = waiting(
+    {"app": "a"},
+    topologySpreadConstraints=[
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "a"}},
+        }
+    ],
+)
+NOMINATED = pod(labels={"app": "a"}, node="", nominated="n")
+RELABELLED = pod(labels={"app": "b"}, node="", nominated="n")
+
+
+def claim(*, allocated: bool) -> ResourceClaim:
+    status: dict[str, object] = {"allocation": {"devices": {"results": []}}} if allocated else {}
+    return msgspec.convert({"metadata": {"name": "c"}, "status": status}, ResourceClaim)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "event", "waits", "woken"),
+    [
+        pytest.param(
+            "NodeResourcesFit",
+            Updated(NODE, TAINTED),
+            waiting(wants={"cpu": "1"}),
+            "v1.34 v1.35 v1.36",
+            id="changed taints wake all that wait for nodes",
+        ),
+        pytest.param(
+            "TaintToleration",
+            Updated(TAINTED, NODE),
+            waiting(),
+            "v1.34 v1.35 v1.36 v1.37",
+            id="a taint that went wakes those who did not tolerate it",
+        ),
+        pytest.param(
+            "InterPodAffinity",
+            Deleted(pod(labels={"app": "a"})),
+            AVOIDS_BOTH,
+            "v1.37",
+            id="a pod went that one of two terms forbids",
+        ),
+        pytest.param(
+            "InterPodAffinity",
+            Deleted(AVOIDS_ME),
+            waiting({"app": "me"}),
+            "v1.36 v1.37",
+            id="a pod went that forbids this one",
+        ),
+        pytest.param(
+            "InterPodAffinity",
+            Updated(waiting({"app": "me"}), waiting({"app": "you"})),
+            waiting({"app": "me"}),
+            "v1.36 v1.37",
+            id="the pod itself got other labels",
+        ),
+        pytest.param(
+            "PodTopologySpread",
+            Deleted(NOMINATED),
+            SPREAD,
+            "v1.36 v1.37",
+            id="a nominated pod that counted went",
+        ),
+        pytest.param(
+            "PodTopologySpread",
+            Updated(NOMINATED, RELABELLED),
+            SPREAD,
+            "v1.36",
+            id="a nominated pod got other labels",
+        ),
+        pytest.param(
+            "DynamicResources",
+            Deleted(claim(allocated=True)),
+            waiting(),
+            "v1.37",
+            id="a claim with devices was deleted",
+        ),
+        pytest.param(
+            "DynamicResources", Deleted(claim(allocated=False)), waiting(), "", id="one without"
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            Added(node()),
+            waiting(wants={"cpu": "1"}),
+            "v1.34 v1.35 v1.36 v1.37",
+            id="a node came",
+        ),
+    ],
+)
+def test_an_event_wakes_pods_as_the_release_does(
+    plugin: str, event: ClusterEvent, waits: Pod, woken: str
+) -> None:
+    found = [name for name, rules in RULES.items() if asked(plugin, event, waits, rules)]
+
+    assert found == woken.split()

@@ -1,0 +1,91 @@
+"""v1.13 rules on taints, by effect and toleration."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import (
+    Said,
+    judged,
+    node,
+    pod,
+    scored,
+    taint,
+    tolerates,
+    view,
+)
+from podium.engine.framework.rule import FilterRule
+from podium.engine.rules.taints.predicates import (
+    PodToleratesNodeNoExecuteTaints,
+    PodToleratesNodeTaints,
+    TaintTolerationPriority,
+)
+from podium.objects.kinds.node import Node, Taint
+from podium.objects.kinds.pod import Pod, Toleration
+
+TAINTS = ("node(s) had taints that the pod didn't tolerate",)
+
+
+def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
+    return judged(predicate, wanted, view(one))[one.name]
+
+
+@pytest.mark.parametrize(
+    ("effect", "all_hard", "evicting"),
+    [
+        pytest.param("NoSchedule", TAINTS, (), id="NoSchedule"),
+        pytest.param("NoExecute", TAINTS, TAINTS, id="NoExecute"),
+        pytest.param("PreferNoSchedule", (), (), id="a soft taint never rejects"),
+        pytest.param("Other", (), (), id="an unknown effect never rejects"),
+    ],
+)
+def test_taints_by_effect(effect: str, all_hard: Said, evicting: Said) -> None:
+    one = node(taints=[taint(effect=effect)])
+
+    assert said(PodToleratesNodeTaints(), pod(), one) == all_hard
+    assert said(PodToleratesNodeNoExecuteTaints(), pod(), one) == evicting
+
+
+SOFT = "PreferNoSchedule"
+
+
+@pytest.mark.parametrize(
+    ("taints", "tolerations", "expected"),
+    [
+        pytest.param([[], [], []], [], [10, 10, 10], id="no taints"),
+        pytest.param([0, 1, 2], [], [10, 5, 0], id="the worked value"),
+        pytest.param([0, 1, 3], [], [10, 7, 0], id="thirds, truncated before they are turned over"),
+        pytest.param([1, 1, 1], [], [0, 0, 0], id="all alike is all bad"),
+        pytest.param([0, 1, 2], [tolerates("t0", "Exists")], [10, 10, 0], id="tolerated ones"),
+        pytest.param(
+            [0, 1, 2],
+            [tolerates("t0", "Exists", effect="NoSchedule")],
+            [10, 5, 0],
+            id="a toleration of another effect is no help",
+        ),
+        pytest.param(
+            [[taint("x")], [taint("y", effect="NoExecute")], []],
+            [],
+            [10, 10, 10],
+            id="hard taints are another rule's matter",
+        ),
+    ],
+)
+def test_soft_taints(
+    taints: list[int | list[Taint]], tolerations: list[Toleration], expected: list[int]
+) -> None:
+    columns = view(
+        *(
+            node(
+                f"n{i}",
+                taints=given
+                if isinstance(given, list)
+                else [taint(f"t{j}", effect=SOFT) for j in range(given)],
+            )
+            for i, given in enumerate(taints)
+        )
+    )
+
+    found = scored(TaintTolerationPriority(), pod(tolerations=tolerations), columns)
+
+    assert list(found.values()) == expected

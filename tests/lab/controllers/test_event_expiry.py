@@ -1,0 +1,62 @@
+"""Events go an hour after they were last written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.controllers.managed_cluster import ManagedCluster
+
+MINUTE = 60.0
+
+
+def event(name: str) -> dict[str, Any]:
+    about = {"kind": "Pod", "name": "web", "namespace": "default"}
+    return {"metadata": {"name": name, "namespace": "default"}, "involvedObject": about}
+
+
+def names(lab: ManagedCluster) -> set[str]:
+    return {each["metadata"]["name"] for each in lab.registry.list("Event", "default")}
+
+
+def test_events_are_deleted_after_an_hour(lab: ManagedCluster) -> None:
+    lab.create("Event", event("first"))
+    lab.advance(30 * MINUTE)
+    lab.settle()
+    lab.create("Event", event("second"))
+    assert names(lab) == {"first", "second"}
+
+    lab.advance(31 * MINUTE)
+    lab.settle()
+    assert names(lab) == {"second"}
+
+    lab.advance(31 * MINUTE)
+    lab.settle()
+    assert names(lab) == set()
+
+
+def test_an_event_that_is_written_again_stays_for_another_hour(lab: ManagedCluster) -> None:
+    lab.create("Event", event("often"))
+    for count in range(1, 4):
+        lab.advance(40 * MINUTE)
+        lab.settle()
+        lab.registry.patch(
+            "Event",
+            "often",
+            {"count": count},
+            content_type="application/merge-patch+json",
+            namespace="default",
+        )
+    assert names(lab) == {"often"}
+
+    lab.advance(61 * MINUTE)
+    lab.settle()
+    assert names(lab) == set()
+
+
+def test_events_that_were_there_before_go_as_well(lab: ManagedCluster) -> None:
+    lab.create("Event", event("old"))
+    lab.restart()
+    lab.advance(61 * MINUTE)
+    lab.settle()
+
+    assert names(lab) == set()

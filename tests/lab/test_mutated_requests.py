@@ -1,0 +1,196 @@
+"""No request gives 500: good requests, changed at random, are served or refused."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import yaml
+
+from lab.request_mutations import PATCHES, STRANGE, Json, Requests, json_patch, mutated
+from podium.lab.api.resources import TABLE
+
+RESOURCES = {(each.group_version, each.kind): each for each in TABLE}
+PODS = "/api/v1/namespaces/default/pods"
+OTHERS: dict[str, Json] = {
+    f"{PODS}/web/eviction": {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "web", "namespace": "default"},
+        "deleteOptions": {"gracePeriodSeconds": 0, "preconditions": {"uid": "x"}},
+    },
+    f"{PODS}/web/binding": {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "web"},
+        "target": {"kind": "Node", "name": "node"},
+    },
+    "/apis/apps/v1/namespaces/default/deployments/deployment/scale": {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "deployment", "namespace": "default"},
+        "spec": {"replicas": 3},
+    },
+    "/apis/authorization.k8s.io/v1/subjectaccessreviews": {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": "x", "resourceAttributes": {"verb": "get"}},
+    },
+}
+PARAMETERS = """
+    limit resourceVersion labelSelector fieldSelector continue timeoutSeconds gracePeriodSeconds
+    propagationPolicy fieldManager dryRun resourceVersionMatch
+""".split()  # noqa: SIM905 - a list of words
+
+
+class Loader(yaml.SafeLoader):
+    """YAML whose times stay texts."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [each for each in found if each[0] != "tag:yaml.org,2002:timestamp"]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def good_objects() -> list[Json]:
+    text = (Path(__file__).parent / "good_objects.yaml").read_text("utf-8")
+    return list(yaml.load_all(text, Loader))
+
+
+def path_of(item: Json) -> str:
+    version = item["apiVersion"]
+    resource = RESOURCES.get((version, item["kind"]))
+    plural = "gauges" if resource is None else resource.plural
+    space = "/namespaces/default" if resource is None or resource.namespaced else ""
+    return f"/{'apis' if '/' in version else 'api'}/{version}{space}/{plural}"
+
+
+def filled() -> tuple[Requests, list[Json]]:
+    """A lab with all good objects."""
+    lab, good = Requests(), good_objects()
+    for each in good:
+        status, body = lab.send("POST", path_of(each), each)
+        assert status == 201, (each["kind"], body)
+    return lab, good
+
+
+def send_any(lab: Requests, good: list[Json], rng: random.Random) -> tuple[int, Any, Any]:
+    """One random request: the status and body of the response, and the request."""
+    item = rng.choice(good)
+    path, name = path_of(item), item["metadata"]["name"]
+    kind = rng.randrange(8)
+    method, form, body = "GET", "json", None
+    if kind == 0:
+        method, body = "POST", mutated(item, rng)
+        if isinstance(body.get("metadata"), dict):
+            body["metadata"]["name"] = f"n{rng.randrange(10**9)}"
+    elif kind == 1:
+        method, path, body = "PUT", f"{path}/{name}", mutated(item, rng)
+    elif kind == 2:
+        method, form, path = "PATCH", PATCHES[0], f"{path}/{name}"
+        body = json_patch(item, rng)
+    elif kind <= 4:
+        method, form, body = "PATCH", rng.choice(PATCHES[1:]), mutated(item, rng)
+        path = f"{path}/{name}?fieldManager=x&force=true"
+    elif kind == 5:
+        method = rng.choice(("GET", "DELETE"))
+        value = quote(str(rng.choice(STRANGE)).replace("\0", ""))
+        path = f"{path}{rng.choice(('', f'/{name}'))}?{rng.choice(PARAMETERS)}={value}"
+    elif kind == 6:
+        path, whole = rng.choice(list(OTHERS.items()))
+        method, form = rng.choice(("POST", "PUT")), rng.choice(("json", *PATCHES))
+        body = mutated(whole, rng)
+    else:
+        path = f"{path}/{name}/{rng.choice(('status', 'scale'))}"
+        method, form = rng.choice(("PUT", "PATCH")), rng.choice(("json", *PATCHES))
+        body = mutated(item, rng)
+    lab.accept = b"application/json;as=Table;v=v1;g=meta.k8s.io" if rng.random() < 0.1 else b""
+    return *lab.send(method, path, body, form), (method, path, form, body)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_no_request_gives_500(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311
+    lab, good = filled()
+    seen: Counter[int] = Counter()
+
+    for _ in range(500):
+        status, body, request = send_any(lab, good, rng)
+        assert status != 500, (request, body)
+        seen[status] += 1
+
+    assert seen[200] + seen[201] > 50, "some requests are served"
+    assert seen[422] + seen[400] > 50, "some are refused"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "form", "body", "status"),
+    [
+        ("GET", f"{PODS}?resourceVersion={'9' * 5000}", "json", None, 400),
+        ("GET", f"{PODS}?limit={'9' * 5000}", "json", None, 400),
+        (
+            "PATCH", f"{PODS}/web", PATCHES[0],
+            [{"op": "remove", "path": f"/spec/containers/{'9' * 5000}"}], 422,
+        ),
+        ("PATCH", f"{PODS}/web", PATCHES[0], [{"op": "remove", "path": "/kind"}], 200),
+        (
+            "POST", PODS, "json",
+            {
+                "metadata": {"name": "null", "finalizers": [None]},
+                "spec": {"containers": [{"name": "a", "image": "x"}]},
+            }, 422,
+        ),
+        (
+            "POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", "json",
+            {"metadata": {"name": "no-spec"}}, 201,
+        ),
+    ],
+)  # fmt: skip
+def test_requests_that_gave_500(method: str, path: str, form: str, body: Any, status: int) -> None:
+    lab, _ = filled()
+
+    assert lab.send(method, path, body, form)[0] == status
+
+
+def test_a_pod_is_evicted_beside_a_budget_without_a_spec() -> None:
+    lab, _ = filled()
+    lab.send("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+             {"metadata": {"name": "no-spec"}})  # fmt: skip
+
+    status, body = lab.send("POST", f"{PODS}/web/eviction", OTHERS[f"{PODS}/web/eviction"])
+
+    assert status in {201, 409, 429}, body
+
+
+def test_copies_of_a_patch_are_bounded() -> None:
+    """Each operation doubles the labels; sixteen took 2 GB."""
+    lab, _ = filled()
+    config = "/api/v1/namespaces/default/configmaps/config"
+    lab.send("PATCH", config, {"data": {"a": "x" * 10_000}}, PATCHES[1])
+    doubling = [{"op": "copy", "from": "", "path": f"/data{number}"} for number in range(40)]
+
+    status, _ = lab.send("PATCH", config, doubling, PATCHES[0])
+
+    assert status == 422
+
+
+def test_a_schema_with_a_field_of_the_wrong_type_is_refused_as_such() -> None:
+    lab, good = filled()
+    definition = next(each for each in good if each["kind"] == "CustomResourceDefinition")
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "required"
+    ] = "low"
+
+    status, body = lab.send("PUT", f"{path_of(definition)}/gauges.factory.example.com", definition)
+
+    assert status == 400
+    assert (
+        "json: cannot unmarshal string into Go struct field JSONSchemaProps.spec.versions.schema."
+        "openAPIV3Schema.properties.required of type []string"
+    ) in body.decode()

@@ -1,0 +1,101 @@
+"""Causes of recorded decisions, found on the cluster as it is now."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from builders import node, objects, pod
+from podium.cluster.simulation import Simulation
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.profile import Profile
+from podium.objects.kinds.pod import Pod
+from podium.past.decisions.causes_now import Causes, causes_now, causes_without
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options, from_provider
+from podium.render.decision.causes import cause_text
+from podium.scheduler.state.cluster_copy import copy_cluster
+
+PROFILES = {
+    "v1.13": from_provider("DefaultProvider", Options()),
+    "v1.37": from_config(default_config({}), Options())[0],
+}
+ITEMS = (
+    node("full", cpu="2"),
+    node("hdd", cpu="8", labels={"disk": "hdd"}),
+    node("ssd", cpu="8", labels={"disk": "ssd"}),
+    node("other", cpu="8", labels={"disk": "ssd"}),
+    pod("there", node="full", requests={"cpu": "2"}),
+)
+WANTED = pod("web", requests={"cpu": "1"}, node_selector={"disk": "ssd"})
+
+
+def decided(profile: Profile, wanted: Pod) -> tuple[Simulation, Decision]:
+    """A cluster, and a decision in it that is carried out."""
+    simulation = Simulation(profile)
+    simulation.load(objects(*ITEMS))
+    decision = simulation.attempt(wanted, recording=True)
+    if decision.node is not None:
+        simulation.place(wanted, decision)
+    return simulation, decision
+
+
+def placed_causes(simulation: Simulation, key: str, decision: Decision) -> Causes:
+    cluster = asyncio.run(copy_cluster(simulation.cache.columns))
+    [placed] = [each for each in cluster.fixed if each.key == key]
+    cluster.fixed.remove(placed)
+    return causes_without(cluster, placed, [simulation.profile], decision)
+
+
+def texts(found: Causes) -> dict[str, list[str]]:
+    """Node -> its causes in words."""
+    by_node: dict[str, list[str]] = {}
+    for each in found.rejections:
+        for name in each.nodes:
+            by_node.setdefault(name, []).append(cause_text(each.cause))
+    return by_node
+
+
+@pytest.mark.parametrize("generation", PROFILES)
+def test_a_placed_pod_is_explained_without_itself(generation: str) -> None:
+    simulation, decision = decided(PROFILES[generation], WANTED)
+
+    found = placed_causes(simulation, "default/web", decision)
+
+    assert decision.node in {"ssd", "other"}
+    assert texts(found)["hdd"] == ["nodeSelector: disk In [ssd]: the node has hdd"]
+    assert {one.node for each in found.scores for one in each.nodes} == {"ssd", "other"}
+    assert all(each.formula for each in found.scores)
+
+
+@pytest.mark.parametrize("generation", PROFILES)
+def test_what_is_not_as_it_was_has_no_cause(generation: str) -> None:
+    simulation, decision = decided(PROFILES[generation], WANTED)
+    simulation.cache.put_node(node("hdd", cpu="8", labels={"disk": "ssd"}))
+    later = pod("later", node="ssd", requests={"cpu": "5"})
+    simulation.cache.add_pod(later)
+
+    found = placed_causes(simulation, "default/web", decision)
+
+    assert "hdd" not in texts(found)
+    assert "full" in texts(found)
+    fit = [
+        each
+        for each in found.scores
+        if each.priority in {"LeastRequestedPriority", "NodeResourcesFit"}
+    ]
+    assert {one.node for each in fit for one in each.nodes} == {"other"}
+
+
+@pytest.mark.parametrize("generation", PROFILES)
+def test_a_pod_that_waits_is_explained_on_the_columns_themselves(generation: str) -> None:
+    big = pod("big", requests={"cpu": "9"}, priority=5)
+    simulation, decision = decided(PROFILES[generation], big)
+
+    found = causes_now(simulation.decider, PROFILES[generation], big, decision)
+    found.add_to(decision)
+
+    assert texts(found)["full"] == ["cpu: wants 9, 0 free of 2 (2 used)"]
+    assert decision.causes == found.rejections
+    assert found.preemption is not None

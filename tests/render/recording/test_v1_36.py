@@ -1,0 +1,50 @@
+"""Decisions in the format of recordings of v1.36."""
+
+from __future__ import annotations
+
+import msgspec
+
+from builders import node, objects, pod
+from builders_v1_36 import DEFAULT, spec_with
+from podium.cluster.simulation import Simulation
+from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.pod import PodResourceClaim
+from podium.render.recording.v1_36 import step
+
+
+def slice_of_two(node_name: str) -> ResourceSlice:
+    """One of two slices of a pool: the other one is still missing."""
+    spec = {
+        "driver": "gpu.example.com",
+        "nodeName": node_name,
+        "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 2},
+        "devices": [{"name": "a"}],
+    }
+    return msgspec.convert({"metadata": {"name": node_name}, "spec": spec}, ResourceSlice)
+
+
+def test_the_texts_of_an_error_are_sorted() -> None:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "All"}
+    claim = msgspec.convert(
+        {
+            "metadata": {"name": "mine", "namespace": "default", "uid": "1"},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+        },
+        ResourceClaim,
+    )
+    items: list[Object] = [claim, msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass)]
+    for name in ("b", "c", "a"):
+        items += [node(name), slice_of_two(name)]
+    run = Simulation(DEFAULT, listed_order=True)
+    run.load(objects(*items))
+    claims = [PodResourceClaim(name="c", resource_claim_name="mine")]
+
+    [made] = run.run([spec_with(pod("p"), resource_claims=claims)], recording=True)
+
+    assert list(made.decision.node_errors) == ["b", "c", "a"]
+    assert step(made)["error"]["reasons"] == [
+        'running "DynamicResources" filter plugin: claim default/mine, request r: asks for all '
+        f"devices, but resource pool gpu.example.com/{name} is currently being updated"
+        for name in "abc"
+    ]

@@ -1,0 +1,143 @@
+"""Pod groups in the scheduler of a cluster: bound together or not at all, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from podium.library.profile_source import ProfileSource
+from podium.virtual_cluster.cluster import SimulatedCluster
+
+CHOSEN = ProfileSource(environment={}, profile="v1.37", feature_gates=({"GenericWorkload": True},))
+
+
+def node(name: str, cpu: str = "2") -> dict[str, Any]:
+    room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": room, "capacity": room},
+    }
+
+
+def pod(name: str, group: str | None = "g", cpu: str = "1500m", **spec: Any) -> dict[str, Any]:
+    requests = {"requests": {"cpu": cpu}}
+    named = {"schedulingGroup": {"podGroupName": group}} if group else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": requests}],
+            **named,
+            **spec,
+        },
+    }
+
+
+def group(minimum: int, name: str = "g", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec},
+    }
+
+
+def priority_class(name: str, value: int) -> dict[str, Any]:
+    about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**about, "metadata": {"name": name}, "value": value}
+
+
+@pytest.fixture
+def cluster() -> Iterator[SimulatedCluster]:
+    with SimulatedCluster(controllers=False) as made:
+        yield made
+
+
+def nodes_of(cluster: SimulatedCluster) -> dict[str, str | None]:
+    pods = cluster.registry.list("Pod")
+    return {each["metadata"]["name"]: each["spec"].get("nodeName") for each in pods}
+
+
+def condition(cluster: SimulatedCluster) -> dict[str, Any]:
+    [found] = cluster.registry.list("PodGroup")
+    [written] = found["status"]["conditions"]
+    return written  # type: ignore[no-any-return]
+
+
+def test_a_group_that_fits_is_bound_at_once(cluster: SimulatedCluster) -> None:
+    cluster.load([node("n1"), node("n2"), group(2), pod("a0"), pod("a1")])
+    cluster.add_scheduler(CHOSEN.choose())
+    cluster.run_for(1)
+
+    assert sorted(filter(None, nodes_of(cluster).values())) == ["n1", "n2"]
+    told = condition(cluster)
+    assert (told["status"], told["reason"], told["message"]) == ("True", "Scheduled", "")
+
+
+def test_a_group_that_does_not_fit_is_tried_again_by_time(cluster: SimulatedCluster) -> None:
+    cluster.load([node("n1"), node("n2"), group(3), *(pod(f"a{n}") for n in range(3))])
+    cluster.add_scheduler(CHOSEN.choose())
+    cluster.run_for(10)
+
+    assert set(nodes_of(cluster).values()) == {None}
+    told = condition(cluster)
+    assert told["reason"] == "Unschedulable"
+    assert told["message"].startswith("minCount (3) cannot be satisfied: 2 scheduled, 0 remaining")
+    texts = {
+        each["metadata"]["name"]: each["status"]["conditions"][0]["message"]
+        for each in cluster.registry.list("Pod")
+    }
+    assert texts["a0"].startswith("pod group is unschedulable, minCount (3)")
+    assert texts["a2"] == "0/2 nodes are available: 2 Insufficient cpu."
+
+    cluster.load([node("n3")])
+    cluster.run_for(20)
+
+    assert set(nodes_of(cluster).values()) == {"n1", "n2", "n3"}
+    assert condition(cluster)["status"] == "True"
+
+
+def test_pods_wait_for_the_group_and_for_each_other(cluster: SimulatedCluster) -> None:
+    cluster.load([node("n1"), node("n2"), pod("a0")])
+    cluster.add_scheduler(CHOSEN.choose())
+    cluster.run_for(5)
+    assert nodes_of(cluster) == {"a0": None}
+    cluster.load([group(2)])
+    cluster.run_for(5)
+    assert nodes_of(cluster) == {"a0": None}
+    cluster.load([pod("a1")])
+    cluster.run_for(5)
+
+    assert None not in nodes_of(cluster).values()
+
+
+def test_pods_of_lower_priority_make_room_for_a_group() -> None:
+    with SimulatedCluster() as cluster:  # with kubelets, which let victims end
+        _preempted(cluster)
+
+
+def _preempted(cluster: SimulatedCluster) -> None:
+    cluster.load(
+        [
+            priority_class("high", 100),
+            *(node("n1"), node("n2")),
+            *(pod(f"low{n}", None, nodeName=f"n{n}") for n in (1, 2)),
+            group(2, priorityClassName="high"),
+            *(pod(f"a{n}", priorityClassName="high") for n in range(2)),
+        ]
+    )
+    cluster.add_scheduler(CHOSEN.choose())
+    cluster.run_for(60)
+
+    assert set(nodes_of(cluster)) == {"a0", "a1"}
+    assert None not in nodes_of(cluster).values()
+    events = cluster.registry.list("Event")
+    [about, _] = [each for each in events if each["reason"] == "Preempted"]
+    [found] = cluster.registry.list("PodGroup")
+    uid = found["metadata"]["uid"]
+    assert (about.get("note") or about["message"]) == f"Preempted by podgroup {uid} on node cluster"

@@ -1,0 +1,95 @@
+"""The plugins that rejected a pod: they decide which event makes the pod worth another attempt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import expression, node, node_term, pod
+from builders_v1_36 import DEFAULT, decision
+from podium.engine.framework.decision import Decision
+from podium.engine.framework.rule import FilterRule, OnlyNodes
+from podium.objects.kinds.pod import Pod
+from podium.past.decisions.decision_packing import NodeNames, pack, unpack
+from scheduler.attempts import attempted
+
+
+class Names(FilterRule):
+    """A plugin that restricts the pod to some nodes."""
+
+    def __init__(self, name: str, *nodes: str) -> None:
+        self.name = name
+        self.nodes = frozenset(nodes)
+
+    def may_refuse(self, cls: object) -> bool:
+        return True
+
+    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
+        return OnlyNodes(self.nodes)
+
+    def filter(self, pod: object, at: Any) -> Any:
+        return at.full(0)
+
+
+def rejected_by(found: Decision, wanted: Pod) -> set[str]:
+    return set(attempted(wanted, found, DEFAULT).rejected_by)
+
+
+def test_each_filter_that_rejected_a_node_is_one() -> None:
+    wanted = pod(requests={"cpu": "4"})
+
+    found = decision(wanted, node("full", cpu="1"), node("cordoned", unschedulable=True))
+
+    assert rejected_by(found, wanted) == {"NodeResourcesFit", "NodeUnschedulable"}
+
+
+def test_a_plugin_that_excluded_nodes_is_one_beside_the_filters() -> None:
+    first = expression("metadata.name", "In", "full")
+    wanted = pod(node_affinity=[node_term(fields=[first])], requests={"cpu": "4"})
+
+    found = decision(wanted, node("full", cpu="1"), node("excluded"))
+
+    assert rejected_by(found, wanted) == {"NodeAffinity", "NodeResourcesFit"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "expected"),
+    [
+        pytest.param([Names("Zebra")], {"Zebra"}, id="one that names no node"),
+        pytest.param(
+            [Names("Zebra", "a"), Names("Ant", "b")],
+            {"Ant", "Zebra"},
+            id="two that exclude each other",
+        ),
+    ],
+)
+def test_plugins_that_leave_no_node_are_named_together(
+    plugins: list[Names], expected: set[str]
+) -> None:
+    profile = replace(DEFAULT, pre_filters=(*plugins, *DEFAULT.pre_filters))
+    wanted = pod()
+
+    found = decision(wanted, node("a"), node("b"), profile=profile)
+
+    assert rejected_by(found, wanted) == expected
+    packed = pack(found, names := NodeNames())
+    kept = unpack(packed, found.pod, found.uid, found.profile, (found.verdicts, names))
+    assert kept.refused == found.refused
+
+
+def test_nodes_that_an_extender_dropped_count_for_all_extenders() -> None:
+    wanted = pod()
+    found = decision(wanted)
+    found.error, found.extender_failed = "", {"a": ["too far"]}
+
+    assert rejected_by(found, wanted) == {"Extender"}
+
+
+def test_an_error_is_no_rejection() -> None:
+    wanted = pod()
+    found = decision(wanted)
+
+    assert found.error == "no nodes available to schedule pods"
+    assert rejected_by(found, wanted) == set()
