@@ -372,9 +372,69 @@ def test_a_kustomization_without_kubectl_is_a_sentence(
 def test_an_object_that_stands_twice_is_named(tmp_path: Path) -> None:
     made = state(tmp_path / "app", {"a.yaml": WEB, "b.yaml": WEB.replace("web:1", "web:2")})
 
-    [(line, what)] = made.unreadable.values()
-    assert line == 1
-    assert "Deployment/shop/web stands twice, first in" in what
+    [mistake] = made.mistakes
+    assert mistake.line == 1
+    assert mistake.text == "Deployment/shop/web stands twice"
+    assert mistake.hint.startswith(f"first in {tmp_path}/app/a.yaml:1; ")
+
+
+def test_a_mistake_that_was_there_before_is_no_finding(tmp_path: Path) -> None:
+    broken = {
+        "a.yaml": WEB,
+        "b.yaml": WEB.replace("web:1", "web:2"),
+        "c.yaml": "kind: [\n",
+        "d.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {}}\n",
+    }
+    before = state(tmp_path / "before", broken)
+    after = state(tmp_path / "after", {**broken, "e.yaml": broken["d.yaml"]})
+
+    assert [Path(each.file).name for each in before.mistakes] == ["b.yaml", "c.yaml", "d.yaml"]
+    assert [Path(each.file).name for each in after.new_mistakes(before)] == ["e.yaml"]
+
+
+def test_objects_with_generated_names_get_one(tmp_path: Path) -> None:
+    job = (
+        "{apiVersion: batch/v1, kind: Job, metadata: {generateName: sync-}, spec: {template: "
+        "{spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}\n"
+    )
+
+    result = checked(tmp_path, "", f"{job}---\n{job}")
+
+    assert found(result) == []
+    assert result.changed[1:] == ["Job/default/sync-0", "Job/default/sync-1"]
+    assert result.created == 2
+
+
+def test_parts_of_kustomizations_are_not_read_alone(tmp_path: Path) -> None:
+    """Bases and components belong to what includes them; an overlay of another cluster is named."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    patch = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}}\n"
+    component = (
+        "{apiVersion: kustomize.config.k8s.io/v1alpha1, kind: Component, patches: [{path: p.yaml}]}"
+    )
+    files = {
+        "base/web.yaml": WEB,
+        "base/kustomization.yaml": "resources: [web.yaml]\n",
+        "more/p.yaml": patch,
+        "more/kustomization.yaml": component,
+        "one/kustomization.yaml": "resources: [../base]\ncomponents: [../more]\n",
+    }
+    for name in files:
+        (tmp_path / "app" / name).parent.mkdir(parents=True, exist_ok=True)
+
+    made = state(tmp_path / "app", files)
+
+    assert made.mistakes == []
+    assert [each.label for each in made.objects.values()] == ["Deployment/shop/web"]
+    (tmp_path / "app/two").mkdir()
+    overlay = "resources: [../base]\nreplicas: [{name: web, count: 7}]\n"
+    [mistake] = state(tmp_path / "app", {"two/kustomization.yaml": overlay}).mistakes
+    assert mistake.text == "Deployment/shop/web stands twice"
+    [mistake] = state(
+        tmp_path / "app/two", {"kustomization.yaml": "resources: [gone.yaml]"}
+    ).mistakes
+    assert mistake.text.startswith("kubectl kustomize: accumulating resources")
 
 
 def test_lists_and_files_without_objects(tmp_path: Path) -> None:

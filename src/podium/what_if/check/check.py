@@ -21,6 +21,7 @@ from podium.lab.contents.documents import Document
 from podium.library.cluster_notes import affinity_terms_without_pods
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import from_label_selector
+from podium.render.plain import counted
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
 from podium.what_if.check.manifest_problems import problems
 from podium.what_if.fix.fix import fix
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
-    from podium.what_if.check.manifest_state import Key, ManifestObject, ManifestState
+    from podium.what_if.check.manifest_state import (
+        Key,
+        ManifestMistake,
+        ManifestObject,
+        ManifestState,
+    )
     from podium.what_if.plan.inputs import ClusterDocuments
     from podium.what_if.plan.results import PendingPod, Plan
 
@@ -176,7 +182,7 @@ def check(
     changed, removed = after.changed_since(before), after.removed_since(before)
     found.changed = [each.label for each in changed]
     found.removed = [each.label for each in removed]
-    findings = list(_invalid(after, changed))
+    findings = list(_invalid(after.new_mistakes(before), changed))
     wrong = {each.object for each in findings}
     usable = [each for each in changed if each.label not in wrong and each.kind in BY_NAME]
     unknown = Counter(each.kind for each in changed if each.kind not in BY_NAME)
@@ -202,13 +208,17 @@ def check(
 # Manifests that the API server would refuse ---------------------------------------------------
 
 
-def _invalid(state: ManifestState, changed: Sequence[ManifestObject]) -> Iterator[Finding]:
-    for file, (line, what) in state.unreadable.items():
-        yield Finding(INVALID, file, what, file, line)
-    for each in changed:
-        if each.kind in BY_NAME:
-            for path, text in problems(each):
-                yield Finding(INVALID, each.label, text, each.file, each.line(path))
+def _invalid(
+    mistakes: Sequence[ManifestMistake], changed: Sequence[ManifestObject]
+) -> Iterator[Finding]:
+    for each in mistakes:
+        text = f"{each.text}, {each.hint}" if each.hint else each.text
+        yield Finding(INVALID, each.file, text, each.file, each.line)
+    for manifest in changed:
+        if manifest.kind in BY_NAME:
+            for path, text in problems(manifest):
+                line = manifest.line(path)
+                yield Finding(INVALID, manifest.label, text, manifest.file, line)
 
 
 # What follows in the cluster ------------------------------------------------------------------
@@ -385,7 +395,8 @@ def _moved_findings(answer: Plan, manifests: _Manifests) -> Iterator[Finding]:
             elsewhere.setdefault(each.workload, []).append(each.pod)
     for workload, pods in sorted(elsewhere.items()):
         shown = manifests.or_any(manifests.of_pod(pods[0], workload))
-        text = f"{len(pods)} pods of {workload} run on another node afterwards"
+        verb = "runs" if len(pods) == 1 else "run"
+        text = f"{counted(len(pods), 'pod')} of {workload} {verb} on another node afterwards"
         yield Finding(MOVED, shown.label, text, shown.file, shown.line())
 
 

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -25,6 +26,8 @@ _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomizat
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STEPS: Final = re.compile(r"[^.\[\]]+|\[\d+\]|\[[^\]]*\]")
 _HELM: Final = "Chart.yaml"
+#: What kubectl writes around an error: the prefix of a log line, or the word.
+_ERROR_OF_KUBECTL: Final = re.compile(r'^(?:[EF]\d{4} .*? err="|error: )(.*?)"?$')
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 
 Key = tuple[str, str, str]
@@ -100,14 +103,33 @@ def entry_of(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
     return None
 
 
+class ManifestMistake(NamedTuple):
+    """A place of a file from which no object can be taken, and why."""
+
+    file: str
+    line: int
+    text: str
+    #: More about it that is no part of what makes two mistakes the same.
+    hint: str = ""
+
+
 @dataclass(slots=True)
 class ManifestState:
     """The objects of one state, and what was left out of it."""
 
+    #: The folder or file, as its files are named for people.
+    root: str = "."
     objects: dict[Key, ManifestObject] = field(default_factory=dict)
-    #: File -> the line and the words of what cannot be read.
-    unreadable: dict[str, tuple[int, str]] = field(default_factory=dict)
+    mistakes: list[ManifestMistake] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def new_mistakes(self, before: ManifestState) -> list[ManifestMistake]:
+        """The mistakes that the state before does not have in the same file."""
+        known = {(before._inside(each.file), each.text) for each in before.mistakes}
+        return [each for each in self.mistakes if (self._inside(each.file), each.text) not in known]
+
+    def _inside(self, file: str) -> str:
+        return Path(file).relative_to(self.root).as_posix()
 
     def changed_since(self, before: ManifestState) -> list[ManifestObject]:
         """The objects that are new or written otherwise."""
@@ -120,18 +142,19 @@ class ManifestState:
 
 
 def read_state(path: str, shown_as: Mapping[str, str] | None = None) -> ManifestState:
-    """The state in a folder or file; *shown_as* names the files for people."""
-    state = ManifestState()
+    """The state in a folder or file; *shown_as* names it and the files for people."""
+    state = ManifestState(_shown(path, shown_as))
     root = Path(path)
     if not root.exists():
         raise InputError("does not exist", where=path, hint="name a folder or file with manifests")
     if root.is_dir() and not any(each.suffix in _SUFFIXES for each in root.rglob("*")):
         return state
-    rendered = [each.parent for each in _kustomizations(root)]
-    for where, data in _plain_files(root, rendered):
+    kustomizations = _kustomizations(root)
+    for where, data in _plain_files(root, list(kustomizations)):
         _read_text(state, _shown(where, shown_as), data.decode("utf-8", "replace"))
-    for folder in rendered:
-        _render(state, folder, shown_as)
+    for folder, is_root in kustomizations.items():
+        if is_root:
+            _render(state, folder, shown_as)
     return state
 
 
@@ -140,13 +163,13 @@ def revision_state(path: str, revision: str, folder: Path) -> ManifestState:
     top = Path(_git(path, "rev-parse", "--show-toplevel").strip())
     inside = Path(path).resolve().relative_to(top.resolve()).as_posix()
     listed = _git(path, "ls-tree", "-r", "--name-only", "--full-tree", revision, "--", inside)
-    shown = {}
+    shown = {str(folder / inside): inside}
     for name in listed.splitlines():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_git(path, "show", f"{revision}:{name}"), "utf-8")
         shown[str(target)] = name
-    if not shown:
+    if not listed:
         return ManifestState(notes=[f"{revision} has no file below {inside}"])
     return read_state(str(folder / inside), shown)
 
@@ -169,22 +192,27 @@ def _shown(where: str, shown_as: Mapping[str, str] | None) -> str:
     return (shown_as or {}).get(where, where)
 
 
-def _kustomizations(root: Path) -> list[Path]:
-    """The kustomizations that no other one below *root* includes."""
+def _kustomizations(root: Path) -> dict[Path, bool]:
+    """The folders with a kustomization; True for those that no other one below *root* includes.
+
+    A component is part of the kustomizations that include it, never rendered alone.
+    """
     if not root.is_dir():
-        return []
-    found = sorted(each for name in _KUSTOMIZATIONS for each in root.rglob(name))
+        return {}
+    found = {each.parent: each for name in _KUSTOMIZATIONS for each in sorted(root.rglob(name))}
     included: set[Path] = set()
-    for each in found:
-        value = yaml.load(each.read_text("utf-8"), _LOADER) or {}  # noqa: S506  the safe loader
-        for name in (*(value.get("resources") or ()), *(value.get("bases") or ())):
-            included.add((each.parent / str(name)).resolve())
-    return [each for each in found if each.parent.resolve() not in included]
+    for folder, file in found.items():
+        value = yaml.load(file.read_text("utf-8"), _LOADER) or {}  # noqa: S506  the safe loader
+        if value.get("kind") == "Component":
+            included.add(folder.resolve())
+        for field_name in ("resources", "bases", "components"):
+            included.update((folder / str(name)).resolve() for name in value.get(field_name) or ())
+    return {folder: folder.resolve() not in included for folder in sorted(found)}
 
 
-def _plain_files(root: Path, rendered: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+def _plain_files(root: Path, kustomized: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
     """The files that are no part of a kustomization or a chart."""
-    apart = [*rendered, *(each.parent for each in root.rglob(_HELM))] if root.is_dir() else []
+    apart = [*kustomized, *(each.parent for each in root.rglob(_HELM))] if root.is_dir() else []
     for where, data in contents([str(root)]):
         if not any(Path(where).is_relative_to(folder) for folder in apart):
             yield where, data
@@ -201,8 +229,9 @@ def _render(state: ManifestState, folder: Path, shown_as: Mapping[str, str] | No
     )
     where = next(str(folder / name) for name in _KUSTOMIZATIONS if (folder / name).exists())
     if done.returncode:
-        told = " ".join(done.stderr.split())
-        state.unreadable[_shown(where, shown_as)] = (1, told)
+        told = _ERROR_OF_KUBECTL.sub(r"\1", " ".join(done.stderr.split()))
+        text = "kubectl kustomize: " + told.replace('\\"', '"').replace(str(folder), folder.name)
+        state.mistakes.append(ManifestMistake(_shown(where, shown_as), 1, text))
         return
     written = ManifestState()
     for file, data in contents([str(folder)]):
@@ -222,7 +251,8 @@ def _read_text(state: ManifestState, where: str, text: str) -> None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
-        state.unreadable[where] = (mark.line + 1 if mark else 1, f"cannot be read: {problem}")
+        line = mark.line + 1 if mark else 1
+        state.mistakes.append(ManifestMistake(where, line, f"cannot be read: {problem}"))
         return
     for node in nodes:
         if node is not None:
@@ -232,13 +262,14 @@ def _read_text(state: ManifestState, where: str, text: str) -> None:
 def _add_document(state: ManifestState, where: str, node: yaml.Node) -> None:
     repeated = repeated_key(node)
     if repeated is not None:
-        state.unreadable[where] = repeated
+        state.mistakes.append(ManifestMistake(where, *repeated))
         return
     loader = _LOADER("")
     try:
         value = loader.construct_document(node)
     except (yaml.YAMLError, ValueError) as error:
-        state.unreadable[where] = (node.start_mark.line + 1, f"cannot be read: {error}")
+        line = node.start_mark.line + 1
+        state.mistakes.append(ManifestMistake(where, line, f"cannot be read: {error}"))
         return
     finally:
         loader.dispose()
@@ -275,11 +306,29 @@ def repeated_key(node: yaml.Node) -> tuple[int, str] | None:
 
 def _add(state: ManifestState, found: ManifestObject) -> None:
     if not found.name:
-        state.unreadable[found.file] = (found.line("metadata"), "metadata.name is missing")
+        found = _named(state, found)
+    if not found.name:
+        mistake = ManifestMistake(found.file, found.line("metadata"), "metadata.name is missing")
+        state.mistakes.append(mistake)
         return
     twin = state.objects.get(found.key)
-    if twin is not None and twin.item != found.item:
-        what = f"{found.label} stands twice, first in {twin.file}:{twin.line()}"
-        state.unreadable[found.file] = (found.line(), what)
+    if twin is not None and twin.item != found.item and found.kind in BY_NAME:
+        text = f"{found.label} stands twice"
+        hint = f"first in {twin.file}:{twin.line()}; if they are of two clusters, check one folder"
+        state.mistakes.append(ManifestMistake(found.file, found.line(), text, hint))
         return
     state.objects[found.key] = found
+
+
+def _named(state: ManifestState, found: ManifestObject) -> ManifestObject:
+    """An object with `generateName`, with the first name that is free."""
+    about = found.item.get("metadata") or {}
+    stem = about.get("generateName")
+    if not stem:
+        return found
+    for number in count():
+        named = {**found.item, "metadata": {**about, "name": f"{stem}{number}"}}
+        made = ManifestObject(named, found.file, found.place)
+        if made.key not in state.objects:
+            break
+    return made
