@@ -1,4 +1,4 @@
-"""Run upstream's end-to-end tests on the lab, and write the results to `docs/`.
+"""Run upstream's end-to-end tests on the lab, and write the results to `docs/conformance.md`.
 
     conformance.py [scheduling] [apps]
 
@@ -20,15 +20,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import report
+
 ROOT = Path(__file__).parents[1]
 VARIABLE = "PODIUM_E2E_TEST"
-DOCS = ROOT / "docs"
 NODES, ZONES = 4, 2
-HEAD = """# {title}, run on the lab
+PAGE = ROOT / "docs" / "conformance.md"
+HEAD = f"""# Upstream's tests, run on the lab
 
-`make conformance` starts `podium lab --nodes {nodes} --zones {zones}` and runs the tests of
-`{group}` in `{program}` against it, one after the other.{left_out}
-Written by that command on {date}.
+`make conformance` starts `podium lab --nodes {NODES} --zones {ZONES}` and runs these tests of
+`e2e.test` against it, one after the other. It wrote this page.
+
+"""
+SECTION = """## {title}
+
+The tests of `{group}`{left_out}. {passed} of {tests} passed on {date}.
 
 | test | result | seconds |
 |---|---|---|
@@ -36,27 +42,26 @@ Written by that command on {date}.
 
 
 class Suite(NamedTuple):
-    """Some tests: which they are, which of them are left out and why, and their page."""
+    """Some tests: which they are, and which of them are left out and why."""
 
     title: str
     group: str
     focus: str
     skip: str
-    page: str
-    left_out: str = ""
+    left_out: str
 
 
 SUITES = {
     "scheduling": Suite(
-        "Upstream's tests about scheduling",
+        "Scheduling",
         "[sig-scheduling]",
         r"\[sig-scheduling\]",
         # Alpha features are off by default, and nothing in the lab has such hardware.
         r"\[Alpha\]|\[Feature:GPU|\[Feature:Recreate|GPUDevicePlugin|\[Feature:WorkloadAware|Gang",
-        "conformance.md",
+        " without those of alpha features and for special hardware",
     ),
     "apps": Suite(
-        "Upstream's conformance tests about workloads",
+        "Workloads",
         "[sig-apps]",
         r"\[sig-apps\].*\[Conformance\]",
         # What runs a command in a container, waits for what it does or answers, or for an image
@@ -66,9 +71,8 @@ SUITES = {
         "backoffLimitPerIndex|failed indexes exceeds|FailIndex|sometimes fail|"
         "rollback without unnecessary restarts|proportional scaling|should schedule multiple|"
         "not schedule|replace jobs when|adopt matching orphans",
-        "conformance-apps.md",
-        "\nLeft out are tests that look into containers, which the lab does not run, that wait for"
-        "\nan image that cannot be pulled, and the slow ones of cron jobs.",
+        " in conformance, without those that look into containers, which the lab does not run, wait"
+        "\nfor an image that cannot be pulled, or take minutes for a cron job",
     ),
 }
 
@@ -81,39 +85,39 @@ class Result(NamedTuple):
     seconds: float
 
 
-def results(report: Iterable[dict[str, Any]]) -> list[Result]:
-    """The tests that were run, in the order of their names; *report* is Ginkgo's."""
+def results(told: Iterable[dict[str, Any]]) -> list[Result]:
+    """The tests that were run, in the order of their names; *told* is Ginkgo's report."""
     found = [
         Result(
             " ".join([*(each.get("ContainerHierarchyTexts") or ()), each.get("LeafNodeText", "")]),
             each["State"],
             each.get("RunTime", 0) / 1e9,
         )
-        for suite in report
+        for suite in told
         for each in suite.get("SpecReports") or ()
         if each.get("LeafNodeType") == "It" and each["State"] not in {"skipped", "pending"}
     ]
     return sorted(found)
 
 
-def page(suite: Suite, found: list[Result], program: str, date: str) -> str:
-    """The results as a page of `docs/`."""
+def section(suite: Suite, found: list[Result], date: str) -> str:
+    """The results of a suite as a section of the page."""
     rows = [
-        f"| {each.name.replace('|', ' ')} | {each.state} | {each.seconds:.1f} |" for each in found
+        f"| {each.name.replace('|', ' ')} | {each.state} | {each.seconds:.1f} |\n" for each in found
     ]
     passed = sum(each.state == "passed" for each in found)
     about = {"title": suite.title, "group": suite.group, "left_out": suite.left_out}
-    head = HEAD.format(nodes=NODES, zones=ZONES, program=program, date=date, **about)
-    return head + "\n".join(rows) + f"\n\n{passed} of {len(found)} passed.\n"
+    head = SECTION.format(passed=passed, tests=len(found), date=date, **about)
+    return head + "".join(rows)
 
 
 def run(program: str, suite: Suite) -> list[Result]:
     """Start a lab, run the tests of a suite against it, stop it."""
     with tempfile.TemporaryDirectory(prefix="podium-conformance-") as folder:
-        kubeconfig, report = Path(folder, "kubeconfig"), Path(folder, "report.json")
+        kubeconfig, written = Path(folder, "kubeconfig"), Path(folder, "report.json")
         lab = subprocess.Popen(  # noqa: S603  this project's own program
             [sys.executable, "-m", "podium", "lab", "--listen=127.0.0.1:0", "-o", "json",
-             f"--nodes={NODES}", f"--zones={ZONES}", f"--kubeconfig={kubeconfig}"],
+             f"--nodes={NODES}", f"--zones={ZONES}", f"--write-kubeconfig={kubeconfig}"],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
@@ -124,11 +128,11 @@ def run(program: str, suite: Suite) -> list[Result]:
             subprocess.run(  # noqa: S603  the program that the user names
                 [program, f"--kubeconfig={kubeconfig}", "--provider=skeleton", "--num-nodes=4",
                  f"--ginkgo.focus={suite.focus}", f"--ginkgo.skip={suite.skip}",
-                 "--ginkgo.no-color", f"--ginkgo.json-report={report}",
+                 "--ginkgo.no-color", f"--ginkgo.json-report={written}",
                  "--allowed-not-ready-nodes=0"],
                 check=False,
             )  # fmt: skip
-            return results(json.loads(report.read_text("utf-8"))) if report.exists() else []
+            return results(json.loads(written.read_text("utf-8"))) if written.exists() else []
         finally:
             lab.terminate()
             lab.communicate(timeout=20)
@@ -153,8 +157,9 @@ def _run_suite(program: str, suite: Suite) -> int:
     if not found:
         print(f"{program}: no test of {suite.group} was run", file=sys.stderr)
         return 2
-    text = page(suite, found, Path(program).name, datetime.now(UTC).date().isoformat())
-    (DOCS / suite.page).write_text(text, "utf-8")
+    text = section(suite, found, datetime.now(UTC).date().isoformat())
+    before = PAGE.read_text("utf-8") if PAGE.exists() else HEAD
+    PAGE.write_text(report.with_section(f"{before.rstrip()}\n\n", text), "utf-8")
     print(text)
     return 0 if all(each.state == "passed" for each in found) else 1
 

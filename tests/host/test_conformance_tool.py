@@ -43,13 +43,18 @@ def test_the_outcome_of_each_test_is_written_down(
     program.write_text(PROGRAM.format(python=sys.executable, last=last), "utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PODIUM_E2E_TEST", str(program))
-    monkeypatch.setattr(tool, "DOCS", tmp_path)
-    assert tool.main(["scheduling"]) == code
+    monkeypatch.setattr(tool, "PAGE", written)
+    for suite in ("scheduling", "apps", "scheduling"):
+        assert tool.main([suite]) == code
     text = written.read_text("utf-8")
+    assert [each for each in text.splitlines() if "# " in each][1:] == [
+        "## Scheduling",
+        "## Workloads",
+    ]
     assert "| [sig-scheduling] has 4 nodes | passed | 1.5 |" in text
     assert f"| [sig-scheduling] a   b | {last} | 1.5 |" in text
-    assert "hardware" not in text
-    assert f"{2 - code} of 2 passed." in text
+    assert "is for hardware" not in text
+    assert f" {2 - code} of 2 passed on " in text
 
 
 def test_an_unknown_suite_is_named(
