@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from multidict import MultiDict
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
@@ -53,8 +52,10 @@ def oidc(issuer: str, **config: Any) -> dict[str, Any]:
     return {"auth-provider": {"name": "oidc", "config": known}}
 
 
-def headers(access: Access) -> MultiDict[str]:
-    return asyncio.run(access.headers())
+def headers(access: Access) -> dict[str, str]:
+    if not access.credentials.fresh():
+        asyncio.run(access.credentials.renew())
+    return dict(access.headers())
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_groups_uid_and_further_values_of_whom_it_speaks_for(config: Path) -> No
         "as-user-extra": {"acme.com/Scopes": ["view", "edit"]},
     }
 
-    assert list(headers(load_access(written(config, user))).items()) == [
+    assert load_access(written(config, user)).headers() == [
         ("Impersonate-User", "you"),
         ("Impersonate-Uid", "7"),
         ("Impersonate-Group", "dev"),
@@ -721,7 +722,7 @@ def test_an_id_token_that_ended_is_renewed(config: Path, before: str, secret: st
 
 
 def test_an_id_token_that_is_valid_is_sent(config: Path) -> None:
-    [head] = renewed(Issuer(), config, **{"id-token": NEW})
+    [head] = renewed(Issuer(), config, 1, **{"id-token": NEW})
 
     assert f"Authorization: Bearer {NEW}\r\n" in head
 

@@ -36,6 +36,11 @@ _OIDC = "auth-provider.config."
 Present = Callable[[bytes, bytes], None]
 
 
+def basic(name: str, secret: str) -> str:
+    """The header with a name and a password."""
+    return f"Basic {base64.b64encode(f'{name}:{secret}'.encode()).decode()}"
+
+
 class Credentials:
     """Credentials that never change: a token, a password, or none. Base of all others."""
 
@@ -279,8 +284,7 @@ class OidcToken(Credentials):
         tls = ssl.create_default_context(cadata=authority.decode("ascii") if authority else None)
         form, headers = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}, {}
         if secret:
-            pair = f"{quote_plus(client)}:{quote_plus(secret)}".encode()
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+            headers["Authorization"] = basic(quote_plus(client), quote_plus(secret))
         else:
             form["client_id"] = client
 
@@ -316,6 +320,5 @@ def credentials_of(chosen: Chosen, present: Present) -> Credentials:
         return Credentials(f"Bearer {token}")
     name = user.text("username")
     if name:
-        secret = f"{name}:{user.text('password')}".encode()
-        return Credentials(f"Basic {base64.b64encode(secret).decode()}")
+        return Credentials(basic(name, user.text("password")))
     return Credentials()
