@@ -24,6 +24,7 @@ class Scripted:
         self.replies = replies
         self.asked: list[tuple[str, Any]] = []
         self.types: set[str] = set()
+        self.authorizations: list[str] = []
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -64,6 +65,7 @@ class Scripted:
         body = await request.json()
         self.asked.append((verb, body))
         self.types.add(request.content_type)
+        self.authorizations.append(request.headers.get("Authorization", ""))
         reply = self.replies[verb]
         reply = reply(body) if callable(reply) else reply
         if reply is SILENCE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import ssl
@@ -283,6 +284,19 @@ def test_nobody_there() -> None:
     decision = decide(filters("http://127.0.0.1:1"))
 
     assert decision.error == 'Post "http://127.0.0.1:1/filter": connection refused'
+
+
+@pytest.mark.parametrize("url", ["localhost:80", "https://", "ftp://there/x", "http://a b/"])
+def test_no_address(url: str) -> None:
+    assert decide(filters(url)).error.startswith(f'Post "{url.rstrip("/")}')
+
+
+def test_a_password_in_the_address_is_sent_as_one() -> None:
+    with Scripted(filter=lambda asked: {"Nodes": asked["Nodes"]}) as server:
+        assert decide(filters(server.url.replace("//", "//us:s%40cret@"))).error == ""
+
+    secret = base64.b64encode(b"us:s@cret").decode()
+    assert server.authorizations == [f"Basic {secret}"]
 
 
 def test_an_unknown_name_is_an_error() -> None:

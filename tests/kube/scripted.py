@@ -39,7 +39,7 @@ class Scripted:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 method, target, _ = head.split("\r\n")[0].split(" ", 2)
-                found = re.search(r"Content-Length: (\d+)", head)
+                found = re.search(r"(?i)Content-Length: (\d+)", head)
                 body = await reader.readexactly(int(found[1])) if found else b""
                 self.asked.append((method, target))
                 self.heads.append(head)

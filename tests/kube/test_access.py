@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from multidict import MultiDict
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
@@ -44,8 +43,19 @@ def written(
     return path
 
 
-def headers(access: Access) -> MultiDict[str]:
-    return asyncio.run(access.headers())
+EXEC = {"command": "x", "apiVersion": "client.authentication.k8s.io/v1"}
+
+
+def oidc(issuer: str, **config: Any) -> dict[str, Any]:
+    """A user of OpenID Connect."""
+    known = {"idp-issuer-url": issuer, "client-id": "us", "refresh-token": "one", **config}
+    return {"auth-provider": {"name": "oidc", "config": known}}
+
+
+def headers(access: Access) -> dict[str, str]:
+    if not access.credentials.fresh():
+        asyncio.run(access.credentials.renew())
+    return dict(access.headers())
 
 
 @pytest.fixture
@@ -128,7 +138,7 @@ def test_groups_uid_and_further_values_of_whom_it_speaks_for(config: Path) -> No
         "as-user-extra": {"acme.com/Scopes": ["view", "edit"]},
     }
 
-    assert list(headers(load_access(written(config, user))).items()) == [
+    assert load_access(written(config, user)).headers() == [
         ("Impersonate-User", "you"),
         ("Impersonate-Uid", "7"),
         ("Impersonate-Group", "dev"),
@@ -263,6 +273,31 @@ def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -
                 "user 'u': exec.apiVersion: 'client.authentication.k8s.io/v9' is not known; "
                 "known: client.authentication.k8s.io/v1, client.authentication.k8s.io/v1beta1"
             ),
+        ),
+        ("user", {"exec": {**EXEC, "args": "x"}}, "user 'u': exec.args: is no list of texts"),
+        (
+            "user",
+            {"exec": {**EXEC, "env": [{"name": "A", "value": 1}]}},
+            "user 'u': exec.env: is no list of name and value, both texts",
+        ),
+        (
+            "user",
+            {"auth-provider": {"name": "gcp"}},
+            (
+                "user 'u': auth-provider.name: 'gcp' is not known; "
+                "known: oidc; for others, use an exec plugin"
+            ),
+        ),
+        ("user", {"auth-provider": {"name": "oidc"}}, "user 'u': auth-provider.config: is missing"),
+        (
+            "user",
+            oidc("http://issuer", **{"id-token": "a.?.c"}),
+            "user 'u': auth-provider.config.id-token: is no JSON Web Token",
+        ),
+        (
+            "user",
+            oidc("http://issuer", **{"refresh-token": 5}),
+            "user 'u': auth-provider.config.refresh-token: is no text but something else",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 8 else "",
@@ -458,6 +493,9 @@ print(json.dumps({"apiVersion": asked["apiVersion"], "kind": "ExecCredential", "
 """
 
 
+WHY = [{"name": "WHY", "value": "no ticket"}]
+
+
 class Plugin:
     """A program that prints credentials, and how often it was run."""
 
@@ -572,6 +610,21 @@ def test_a_plugin_may_print_a_certificate(plugin: Plugin, control_plane: Control
             id="one that prints something else",
         ),
         pytest.param(
+            {"command": "echo", "args": ["[]"]}, {}, "echo answered without a status", id="a list"
+        ),
+        pytest.param(
+            {"command": "echo", "args": ['{"status": {}, "kind": "Pod", "apiVersion": "v1"}']},
+            {},
+            "echo answered with Pod of v1, not client.authentication.k8s.io/v1",
+            id="another kind",
+        ),
+        pytest.param(
+            {"command": "sh", "args": ["-c", "echo $WHY >&2; exit 3"], "env": WHY},
+            {},
+            "exec: sh process returned 3. no ticket",
+            id="one that says why",
+        ),
+        pytest.param(
             {},
             {"token": ""},
             "printed neither a token nor a certificate with its key",
@@ -604,6 +657,94 @@ def test_a_plugin_that_does_not_help(
             assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
 
     asyncio.run(run())
+
+
+# OpenID Connect ----------------------------------------------------------------------------------
+
+
+def id_token(expires: int) -> str:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    return f"head.{claims}.signature"
+
+
+OLD, NEW = id_token(1_000_000_000), id_token(32_000_000_000)
+
+
+class Issuer:
+    """Answers as an issuer of tokens, and as the API server that is asked with them."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    async def __call__(
+        self, method: str, target: str, body: bytes, writer: asyncio.StreamWriter
+    ) -> None:
+        host, port = writer.get_extra_info("sockname")
+        told: Any = self.answer
+        if target == "/token":
+            self.asked.append(body.decode())
+        else:
+            told = {"token_endpoint": f"http://{host}:{port}/token"}
+        writer.write(answer(json.dumps(told).encode(), Connection="close"))
+
+
+def renewed(issuer: Issuer, config: Path, requests: int = 1, **provider: Any) -> list[str]:
+    """The credentials that the API server was sent, and the heads of requests to the issuer."""
+
+    async def run() -> list[str]:
+        async with scripted(issuer) as (client, script):
+            url = client.access.url
+            access = load_access(written(config, oidc(url, **provider), {"server": url}))
+            async with ApiClient(access) as asking:
+                for _ in range(requests):
+                    await asking.request("GET", "/api")
+            return script.heads
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("before", ["", OLD])
+@pytest.mark.parametrize("secret", ["", "s:cret"])
+def test_an_id_token_that_ended_is_renewed(config: Path, before: str, secret: str) -> None:
+    issuer = Issuer(id_token=NEW, refresh_token="two")  # noqa: S106
+    provider = {"id-token": before, "client-secret": secret}
+
+    heads = renewed(issuer, config, 2, **provider)
+
+    asked = [head.split(" ")[1] for head in heads]
+    assert asked == ["/.well-known/openid-configuration", "/token", "/api", "/api"]
+    assert all(f"Authorization: Bearer {NEW}\r\n" in head for head in heads[2:])
+    grant = "grant_type=refresh_token&refresh_token=one"
+    assert issuer.asked == [grant if secret else f"{grant}&client_id=us"]
+    basic = base64.b64encode(b"us:s%3Acret").decode()
+    assert (f"Authorization: Basic {basic}\r\n" in heads[1]) == bool(secret)
+
+
+def test_an_id_token_that_is_valid_is_sent(config: Path) -> None:
+    [head] = renewed(Issuer(), config, 1, **{"id-token": NEW})
+
+    assert f"Authorization: Bearer {NEW}\r\n" in head
+
+
+@pytest.mark.parametrize(
+    ("provider", "answered", "sentence"),
+    [
+        ({"refresh-token": ""}, {}, "that needs refresh-token, client-id and idp-issuer-url"),
+        ({"idp-issuer-url": "file:///"}, {}, "is no address of an issuer"),
+        ({"idp-issuer-url": "http://127.0.0.1:1"}, {}, "connection refused"),
+        ({}, {"access_token": "x"}, "the answer has no id_token"),
+    ],
+)
+def test_an_id_token_that_cannot_be_renewed(
+    config: Path, provider: Any, answered: Any, sentence: str
+) -> None:
+    with pytest.raises(UnreachableError) as caught:
+        renewed(Issuer(**answered), config, **provider)
+
+    assert str(caught.value).endswith(sentence)
+    start = f"{config}: user 'u': auth-provider: the token cannot be renewed: "
+    assert str(caught.value).startswith(start)
 
 
 def test_a_token_in_the_address_is_not_told() -> None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
+from extender.scripted import certificate
 from kube.reflecting import PODS, connected, following
-from kube.scripted import answer, scripted
+from kube.scripted import answer, run_uvloop, scripted
+from podium.errors import InputError
 from podium.kube.access import Access
 from podium.kube.api import BINARY_OR_JSON
 from podium.kube.client import ApiClient
+from podium.kube.errors import UnreachableError
 from podium.objects.protobuf.wire import MAGIC
 from waiting import eventually
 
@@ -49,10 +55,11 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @asynccontextmanager
-async def tunnel() -> AsyncIterator[Tunnel]:
+async def tunnel(tls: ssl.SSLContext | None = None) -> AsyncIterator[Tunnel]:
     made = Tunnel()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=tls)
+    scheme = "https" if tls else "http"
+    made.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield made
     finally:
@@ -60,18 +67,26 @@ async def tunnel() -> AsyncIterator[Tunnel]:
         await server.wait_closed()
 
 
-@pytest.mark.parametrize("by", ["kubeconfig", "environment"])
+@pytest.mark.parametrize("run", [asyncio.run, run_uvloop])
+@pytest.mark.parametrize("by", ["kubeconfig", "environment", "https"])
 def test_everything_goes_through_the_proxy(
-    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, run: Any
 ) -> None:
-    async def run() -> None:
-        async with tunnel() as proxy:
+    tls = None
+    if by == "https":
+        pair = certificate(tmp_path, "proxy.test")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*pair)
+        monkeypatch.setenv("SSL_CERT_FILE", str(pair[0]))
+
+    async def follow() -> None:
+        async with tunnel(tls) as proxy:
             document = json.loads(control_plane.kubeconfig(ADMIN).read_text("utf-8"))
-            if by == "kubeconfig":
-                document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
-            else:
+            if by == "environment":
                 monkeypatch.setenv("https_proxy", proxy.url)
                 monkeypatch.delenv("no_proxy", raising=False)
+            else:
+                document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
             path = tmp_path / "config"
             path.write_text(json.dumps(document), "utf-8")
             async with connected(path) as client, following(client) as (known, _):
@@ -83,19 +98,58 @@ def test_everything_goes_through_the_proxy(
             where = control_plane.url.removeprefix("https://")
             assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
 
+    run(follow())
+
+
+@pytest.mark.parametrize(
+    ("answered", "sentence"),
+    [
+        (b"HTTP/1.1 407 Who are you\r\n\r\n", "answered with 407 Who are you"),
+        (b"", "the proxy closed the connection"),
+        (b"x" * 70_000, "the proxy closed the connection"),
+    ],
+)
+def test_a_proxy_that_opens_no_tunnel(answered: bytes, sentence: str) -> None:
+    heads: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(answered)
+        writer.close()
+
+    async def run() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            access = Access("https://[::1]:6443", proxy=f"http://us:s%40cret@127.0.0.1:{port}")
+            async with ApiClient(access) as client:
+                with pytest.raises(UnreachableError, match=sentence):
+                    await client.get("/version")
+
     asyncio.run(run())
 
+    secret = base64.b64encode(b"us:s@cret").decode()
+    asked = "CONNECT [::1]:6443 HTTP/1.1\r\nHost: [::1]:6443\r\n"
+    assert heads == [f"{asked}Proxy-Authorization: Basic {secret}\r\n\r\n"]
 
-def test_a_client_that_is_closed_does_not_pass_the_proxy_by() -> None:
+
+@pytest.mark.parametrize("url", ["socks5://us:secret@there:1", "http://there:x", "http://"])
+def test_a_proxy_that_is_not_supported(url: str) -> None:
+    with pytest.raises(InputError, match="is not supported") as caught:
+        ApiClient(Access("https://api.example.com", proxy=url))
+
+    assert "secret" not in str(caught.value)
+
+
+def test_a_proxy_that_is_not_there_is_not_passed_by() -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer())
 
     async def run() -> None:
         async with scripted(reply) as (direct, script):
             client = ApiClient(Access(direct.access.url, proxy="http://127.0.0.1:1"))
-            with pytest.raises(AssertionError, match="async with"):
+            with pytest.raises(UnreachableError, match="connection refused"):
                 await client.request("GET", "/x")
-            with pytest.raises(AssertionError, match="async with"):
+            with pytest.raises(UnreachableError, match="connection refused"):
                 async with client.stream("/x", {}, idle_seconds=1):
                     pass
             assert script.asked == []
@@ -115,7 +169,7 @@ def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
-            proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            proxy = f"us:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
             groups = [("Impersonate-Group", each) for each in ("readers", "writers")]
             access = Access(
                 "http://api.example.com",
@@ -128,6 +182,10 @@ def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
     asyncio.run(run())
 
     [head] = heads
+    secret = base64.b64encode(b"us:secret").decode()
+    assert head.startswith("GET http://api.example.com/version HTTP/1.1\r\n")
+    assert "\r\nHost: api.example.com\r\n" in head
+    assert f"Proxy-Authorization: Basic {secret}\r\n" in head
     assert head.count("Impersonate-Group: ") == 2
     assert "Impersonate-Group: readers\r\n" in head
     assert "Impersonate-Group: writers\r\n" in head

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.render.decision.placements import aligned
+from podium.render.columns import aligned
 from podium.render.node_names import common_suffix
 from podium.render.width import within
 

@@ -31,6 +31,7 @@ from podium.host.history_rules import record_options, recorded_rules
 from podium.host.record_run import RecordOptions
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
+from podium.kube.connections import ConnectionPool
 from podium.kube.credentials import Credentials
 from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
@@ -280,7 +281,8 @@ class World:
         """The client of a replica, which is that of `podium run`."""
         access = Access(f"http://{name}", Token(self.network))
         client = ApiClient(access, sleep=clock.sleep, clock=clock.stopwatch)
-        client._proxy = ""  # whatever the environment says
+        # Without a proxy, whatever the environment says.
+        client._proxy, client._pool = None, ConnectionPool(access, clock=clock.stopwatch)
         return client
 
     def add_replica(self, name: str, clock: VirtualClock, observer: Machine) -> Replica:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from podium.cli.closed_output import ClosedOutputError
 from podium.render.plain import printable
 from podium.render.width import within
 
@@ -34,13 +35,6 @@ _BAD_INPUT: Final = 2
 _PROGRESS_SECONDS: Final = 0.5
 
 
-class ClosedOutputError(Exception):
-    """The reader of stdout is gone, as in `podium schedule … | head`.
-
-    Not an `OSError`, because click handles those itself.
-    """
-
-
 class TerminatedError(KeyboardInterrupt):
     """The program received SIGTERM. It is handled where an interrupt is."""
 
@@ -61,11 +55,6 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def discard_output() -> None:
-    """Redirect stdout to nowhere: closing a broken pipe at exit would print an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def console() -> Console:

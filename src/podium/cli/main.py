@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 import podium
-from podium.cli.console import ClosedOutputError, discard_output
+from podium.cli.closed_output import ClosedOutputError, discard_output
 from podium.cli.parsing import LazyCommand, LazyGroup
 from podium.errors import PodiumError
-from podium.render.plain import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,5 +171,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _print_error(sentence: str) -> None:
+    from podium.render.plain import printable  # noqa: PLC0415  only for an error
+
     # Texts of the real program may have several lines.
     click.echo(f"podium: {printable(' '.join(sentence.split()))}", err=True)

@@ -181,7 +181,7 @@ class _Asked:
 
 async def _ask_leader(access: Access, leases: tuple[str, ...], path: str) -> tuple[str, int, bytes]:
     """The leading pod, and the code and body of its answer."""
-    from podium.kube.client import ApiClient  # noqa: PLC0415  brings aiohttp
+    from podium.kube.client import ApiClient  # noqa: PLC0415  brings ssl
     from podium.kube.errors import ApiError  # noqa: PLC0415
     from podium.kube.leader import (  # noqa: PLC0415
         COOKIE,

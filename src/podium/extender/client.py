@@ -8,10 +8,9 @@ returns the reply in the form that the cycle is sent. An error on the way is ret
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
-
-import aiohttp
+from urllib.parse import unquote, urlsplit
 
 from podium.engine.framework.extenders import (
     AcceptedVictims,
@@ -27,6 +26,10 @@ from podium.engine.framework.extenders import (
 from podium.errors import ConfigError
 from podium.extender import wire
 from podium.extender.tls import context_of
+from podium.kube.access import Access
+from podium.kube.api import JSON
+from podium.kube.connections import ConnectionPool
+from podium.kube.credentials import Credentials, basic
 from podium.kube.errors import words
 from podium.kube.failure_log import FailureLog
 
@@ -43,7 +46,6 @@ if TYPE_CHECKING:
 
 Question = AskFilter | AskScores | AskVictims
 Reply = Filtered | Scored | AcceptedVictims | Failure
-_HEADERS = {"Content-Type": "application/json"}
 #: The largest answer: 5,000 whole nodes are about 100 MB.
 LARGEST_ANSWER: Final = 256 * 1024 * 1024
 #: How long an extender is waited for at most: nothing else is decided meanwhile.
@@ -68,41 +70,46 @@ class Post(Protocol):
 
 
 class HttpPost:
-    """Sends over HTTP, with a session per extender that is kept open between questions."""
+    """Sends over HTTP, on connections to each extender that are kept open between questions."""
 
     def __init__(self) -> None:
-        self._stack = AsyncExitStack()
-        self._sessions: dict[int, tuple[Extender, aiohttp.ClientSession]] = {}
+        self._pools: dict[int, tuple[Extender, ConnectionPool]] = {}
 
     async def __call__(self, extender: Extender, url: str, body: bytes) -> tuple[int, bytes]:
-        """Post *body*; the code and the body of the answer."""
-        session = await self._session(extender)
-        name = extender.tls.get("server_name") or None
-        async with session.post(
-            url,
-            data=body,
-            headers=_HEADERS,
-            server_hostname=str(name) if name else None,
-            allow_redirects=False,  # what is asked is meant for this server alone
-        ) as response:
-            return response.status, await _bounded(response)
-
-    async def _session(self, extender: Extender) -> aiohttp.ClientSession:
-        found = self._sessions.get(id(extender))
+        """Post *body*; the code and the body of the answer. A redirect is not followed."""
+        found = self._pools.get(id(extender))
         if found is None:
-            limit = aiohttp.ClientTimeout(total=_seconds(extender))
-            secure = extender.url_prefix.lower().startswith("https:")
-            connector = aiohttp.TCPConnector(ssl=context_of(extender) if secure else True)
-            session = aiohttp.ClientSession(connector=connector, timeout=limit)
-            await self._stack.enter_async_context(session)
             # Keeping the extender keeps its id from being reused.
-            found = self._sessions[id(extender)] = (extender, session)
-        return found[1]
+            found = self._pools[id(extender)] = (extender, _pool_of(extender))
+        parts = urlsplit(url)
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        answer = await found[1].exchange("POST", target, body, JSON, seconds=_seconds(extender))
+        return answer.status, answer.body
 
     async def close(self) -> None:
-        """Close all sessions."""
-        await self._stack.aclose()
-        self._sessions.clear()
+        """Close all connections."""
+        for _, pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+        await asyncio.sleep(0)  # connections are closed in the loop's next turn
+
+
+def _pool_of(extender: Extender) -> ConnectionPool:
+    parts = urlsplit(extender.url_prefix)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("no address of an extender; http://HOST:PORT/PATH would be one")
+    address, credentials = parts.netloc, Credentials()
+    if parts.username is not None:
+        secret = basic(unquote(parts.username), unquote(parts.password or ""))
+        credentials = Credentials(secret)
+        address = parts.netloc.rpartition("@")[2]
+    access = Access(
+        f"{parts.scheme}://{address}",
+        credentials,
+        tls=context_of(extender) if parts.scheme == "https" else None,
+        server_name=str(extender.tls.get("server_name") or ""),
+    )
+    return ConnectionPool(access, connect_seconds=LONGEST_SECONDS, largest=LARGEST_ANSWER)
 
 
 class ExtenderClient:
@@ -228,7 +235,7 @@ class ExtenderClient:
         except TimeoutError:
             seconds = _seconds(extender)
             raise _ExchangeError(f'Post "{url}": no answer within {seconds:g} s') from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise _ExchangeError(f'Post "{url}": {words(error)}') from None
         if status != 200:
             word = extender.protocol.failed
@@ -240,17 +247,6 @@ def _seconds(extender: Extender) -> float:
     """How long an extender is waited for; one without a limit, or a negative one, for long."""
     seconds = extender.timeout_seconds
     return min(seconds, LONGEST_SECONDS) if seconds > 0 else LONGEST_SECONDS
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    """The body of an answer, unless it is too large."""
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        size += len(piece)
-        if size > LARGEST_ANSWER:
-            raise OSError(f"the answer is larger than {LARGEST_ANSWER} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 class _ExchangeError(Exception):

@@ -14,8 +14,6 @@ from copy import copy
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from multidict import MultiDict
-
 from podium.errors import ConfigError, InputError
 from podium.kube.address import shown
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
@@ -50,6 +48,8 @@ class Access:
         self.shown = shown(self.url)
         self.secure = parts.scheme == "https"
         self.host = parts.hostname
+        #: The host as it stands before a port: an IPv6 address in brackets.
+        self.bracketed_host = f"[{self.host}]" if ":" in self.host else self.host
         self.port = parts.port or (443 if self.secure else 80)
         #: The start of every path, where the server is behind a router.
         self.prefix = parts.path.rstrip("/")
@@ -64,19 +64,11 @@ class Access:
         self.extra_headers = tuple(extra_headers)
         self._reload_certificate: Callable[[], None] | None = None
 
-    async def headers(self) -> MultiDict[str]:
-        """The headers with the credentials, which are renewed first if they have expired."""
-        if not self.credentials.fresh():
-            await self.credentials.renew()
-        return self.current_headers()
-
-    def current_headers(self) -> MultiDict[str]:
-        """The headers with the credentials as they are."""
-        headers = MultiDict(self.extra_headers)
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers with the credentials as they are; several may have one name."""
         authorization = self.credentials.authorization
-        if authorization:
-            headers["Authorization"] = authorization
-        return headers
+        given = [("Authorization", authorization)] if authorization else []
+        return [*self.extra_headers, *given]
 
     def with_cookie(self, name: str, text: str) -> Access:
         """The same access, whose requests also bring a cookie for what is behind the API server."""

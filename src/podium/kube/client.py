@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 from urllib.parse import urlencode
 
-from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON, KubeApi
 from podium.kube.asked_pause import after_asked_pause
@@ -26,11 +23,9 @@ from podium.kube.errors import (
     refusal,
     words,
 )
+from podium.kube.proxies import proxy_of
 from podium.kube.watch_pace import WatchPace
-from podium.kube.watch_stream import WatchAnswer, WatchConnection
-
-if TYPE_CHECKING:
-    from podium.kube.proxied import Proxied
+from podium.kube.watch_stream import WatchConnection
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +57,8 @@ class ApiClient(KubeApi):
         """Short requests share at most *connections*; each watch has a connection of its own."""
         self.access = access
         self._sleep, self._clock = sleep, clock
-        self._agent = f"podium/{__version__}"
-        self._proxy = access.proxy or _proxy_of(access)
-        self._pool = ConnectionPool(access, self._agent, connections, clock=clock)
-        #: Carries all requests where there is a proxy.
-        self._proxied: Proxied | None = None
+        self._proxy = proxy_of(access)
+        self._pool = ConnectionPool(access, connections, clock=clock, proxy=self._proxy)
         self._watches: set[WatchConnection] = set()
         self._pace = WatchPace()
         #: Requests that were sent by `begin_reading`, by their target, until `reading` takes them.
@@ -75,10 +67,6 @@ class ApiClient(KubeApi):
         self._silent_until = -math.inf
 
     async def __aenter__(self) -> Self:
-        if self._proxy:
-            from podium.kube.proxied import Proxied  # noqa: PLC0415  brings aiohttp
-
-            self._proxied = Proxied(self.access, self._proxy, self._agent)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -89,9 +77,6 @@ class ApiClient(KubeApi):
         self._begun.clear()
         for watch in [*self._watches]:
             watch.abort()
-        if self._proxied is not None:
-            await self._proxied.close()
-            self._proxied = None
         await asyncio.sleep(0)  # connections that were aborted are closed in the loop's next turn
 
     async def request(
@@ -110,7 +95,7 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = _target(path, params)
-        exchange = (self._through_proxy() or self._pool).exchange
+        exchange = self._pool.exchange
         try:
             answer = await exchange(method, target, body, content_type, seconds=timeout)
             if answer.status >= 300:
@@ -143,7 +128,7 @@ class ApiClient(KubeApi):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch on a connection of its own; silence of *idle_seconds* ends it."""
         async with self._opened(path, params, idle_seconds) as watch:
-            yield watch.pieces
+            yield watch.pieces()
 
     async def watch(
         self,
@@ -171,27 +156,31 @@ class ApiClient(KubeApi):
     @asynccontextmanager
     async def _opened(
         self, path: str, params: Mapping[str, str], idle_seconds: float, accept: str = JSON
-    ) -> AsyncIterator[WatchAnswer]:
+    ) -> AsyncIterator[WatchConnection]:
         """The answer to the request of a watch, unless it is refused."""
         target = _target(path, params)
-        proxied = self._through_proxy()
-        watch = self._watch if proxied is None else proxied.watch
         try:
-            response = await watch(target, idle_seconds, accept)
+            watch = await (
+                self._begun.pop(target, None) or self._sent(target, idle_seconds, accept)
+            )
             try:
-                if response.status == _UNAUTHORIZED and await self.access.rejected():
-                    response.close()
-                    response = await watch(target, idle_seconds, accept)
-                if response.status >= 300:
-                    text = b"".join([piece async for piece in response.pieces])
-                    raise self._refusal(
-                        "GET", target, Answer(response.status, response.headers, text)
-                    )
-                yield response
+                status = await watch.status
+                if status == _UNAUTHORIZED and await self.access.rejected():
+                    self._close(watch)
+                    watch = await self._sent(target, idle_seconds, accept)
+                    status = await watch.status
+                if status >= 300:
+                    text = b"".join([piece async for piece in watch.pieces()])
+                    raise self._refusal("GET", target, Answer(status, watch.headers, text))
+                yield watch
             finally:
-                response.close()  # without reading the rest of it
+                self._close(watch)  # without reading the rest of it
         except OSError as error:
             raise self._unreachable(error) from error
+
+    def _close(self, watch: WatchConnection) -> None:
+        self._watches.discard(watch)
+        watch.abort()
 
     @asynccontextmanager
     async def reading(
@@ -199,7 +188,7 @@ class ApiClient(KubeApi):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read on a connection of its own what may be long, as it comes."""
         async with self._opened(path, params, seconds, accept) as answer:
-            yield answer.pieces
+            yield answer.pieces()
 
     async def begin_reading(
         self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
@@ -208,40 +197,16 @@ class ApiClient(KubeApi):
 
         The API server prepares its answer meanwhile. An error is left to `reading`.
         """
-        if self._through_proxy() is not None:
-            return
         target = _target(path, params)
         begun = asyncio.create_task(self._sent(target, seconds, accept))
         self._begun[target] = begun
         await asyncio.wait([begun], timeout=_BEGIN_SECONDS)
 
-    def _through_proxy(self) -> Proxied | None:
-        """What carries the requests through the proxy; None where there is none."""
-        assert self._proxied is not None or not self._proxy, "use it in an async with"
-        return self._proxied
-
-    async def _watch(self, target: str, idle_seconds: float, accept: str) -> WatchAnswer:
-        """The answer to the request of a watch, which is sent now unless it was sent before."""
-        begun = self._begun.pop(target, None)
-        connection = await (begun or self._sent(target, idle_seconds, accept))
-
-        def close() -> None:
-            self._watches.discard(connection)
-            connection.abort()
-
-        try:
-            status = await connection.status
-        except BaseException:
-            close()
-            raise
-        return WatchAnswer(
-            status, connection.headers, connection.pieces(), connection.hand_on, close
-        )
-
     async def _sent(self, target: str, idle_seconds: float, accept: str) -> WatchConnection:
         """A connection of its own with the request, with the credentials of this moment."""
         request = await self._pool.written("GET", target, accept=accept)
-        connection = await connected(self.access, partial(WatchConnection, self._clock))
+        made = partial(WatchConnection, self._clock)
+        connection = await connected(self.access, made, proxy=self._proxy)
         connection.send(request, idle_seconds)
         self._watches.add(connection)
         return connection
@@ -274,14 +239,3 @@ class ApiClient(KubeApi):
 def _target(path: str, params: Mapping[str, str] | None) -> str:
     """The path and the query of a request."""
     return f"{path}?{urlencode(params)}" if params else path
-
-
-def _proxy_of(access: Access) -> str:
-    """The proxy of the environment variables, such as $HTTPS_PROXY."""
-    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return ""
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415  rarely needed
-
-    if proxy_bypass(access.host):
-        return ""
-    return getproxies().get("https" if access.secure else "http", "")

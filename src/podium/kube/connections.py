@@ -9,19 +9,24 @@ when a connection breaks.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import httptools
 import msgspec
 
+from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON
+from podium.kube.proxies import Proxy, tunnel
 
+_USER_AGENT = f"podium/{__version__}"
 CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
 _IDLE_SECONDS = 45.0
@@ -81,8 +86,10 @@ class BrokenError(OSError):
 class Connection(asyncio.Protocol):
     """One connection and the request under way on it."""
 
-    def __init__(self, generation: int) -> None:
+    def __init__(self, generation: int, largest: float = math.inf) -> None:
+        """An answer of more than *largest* bytes fails."""
         self.generation = generation
+        self._largest = largest
         self.used_at = 0.0
         self.reused = False
         self._loop = asyncio.get_running_loop()
@@ -120,6 +127,7 @@ class Connection(asyncio.Protocol):
             self._parser = httptools.HttpResponseParser(self)
             self._headers: dict[str, str] = {}
             self._body: list[bytes] = []
+            self._bytes = 0
         self._seen = True
         try:
             self._parser.feed_data(data)
@@ -136,8 +144,8 @@ class Connection(asyncio.Protocol):
         head = _PLAIN_HEAD.match(data)
         if head is None:
             return False
-        end = head.end()
-        if end + int(head[2]) != len(data):
+        end, length = head.end(), int(head[2])
+        if end + length != len(data) or length > self._largest:
             return False
         self._seen = self._kept = True
         future, self._answer = self._answer, None
@@ -170,6 +178,10 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """A piece of the body was parsed."""
         self._body.append(body)
+        self._bytes += len(body)
+        if self._bytes > self._largest:
+            self._fail(f"the answer is larger than {self._largest} bytes")
+            self.abort()
 
     def on_message_complete(self) -> None:
         """The answer is complete, unless it is an informational one (1xx)."""
@@ -266,42 +278,67 @@ _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 
 async def connected(
-    access: Access, made: Callable[[], _Protocol], seconds: float = CONNECT_SECONDS
+    access: Access,
+    made: Callable[[], _Protocol],
+    seconds: float = CONNECT_SECONDS,
+    *,
+    proxy: Proxy | None = None,
 ) -> _Protocol:
-    """Open a connection to the API server, in *seconds* at most."""
+    """Open a connection to the server, or to the proxy before it, in *seconds* at most."""
+    loop = asyncio.get_running_loop()
+    name = access.server_name or access.host
     async with asyncio.timeout(seconds):
-        _, protocol = await asyncio.get_running_loop().create_connection(
-            made,
-            access.host,
-            access.port,
-            ssl=access.tls,
-            server_hostname=(access.server_name or access.host) if access.tls else None,
-        )
+        if proxy is not None and access.tls is not None:
+            protocol = made()
+            carrying = await tunnel(proxy, f"{access.bracketed_host}:{access.port}")
+            transport = await loop.start_tls(carrying, protocol, access.tls, server_hostname=name)
+            assert transport is not None
+            protocol.connection_made(transport)
+        elif proxy is not None:
+            _, protocol = await loop.create_connection(made, proxy.host, proxy.port, ssl=proxy.tls)
+        else:
+            _, protocol = await loop.create_connection(
+                made,
+                access.host,
+                access.port,
+                ssl=access.tls,
+                server_hostname=name if access.tls else None,
+            )
     return protocol
 
 
 class ConnectionPool:
-    """Connections to one API server; the one that was used last is used first."""
+    """Connections to one server; the one that was used last is used first."""
 
     def __init__(
         self,
         access: Access,
-        user_agent: str,
         size: int = 64,
         *,
         clock: Callable[[], float] = time.monotonic,
+        proxy: Proxy | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
+        largest: float = math.inf,
     ) -> None:
-        """Open at most *size* connections; *clock* tells which of them are too old."""
-        self._access, self._clock = access, clock
-        self._size = size
+        """Open at most *size* connections, each in *connect_seconds*.
+
+        *clock* tells which of them are too old; an answer of more than *largest* bytes fails.
+        """
+        self._access, self._clock, self._proxy = access, clock, proxy
+        self._size, self._connect_seconds, self._largest = size, connect_seconds, largest
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._opening = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         default = 443 if access.secure else 80
-        host = f"[{access.host}]" if ":" in access.host else access.host
+        host = access.bracketed_host
         named = host if access.port == default else f"{host}:{access.port}"
-        self._host_lines = f"Host: {named}\r\nUser-Agent: {user_agent}\r\n"
+        self._host_lines = f"Host: {named}\r\nUser-Agent: {_USER_AGENT}\r\n"
+        #: What stands before each path: a proxy is told the whole address unless it is a tunnel.
+        self._origin = ""
+        if proxy is not None and not access.secure:
+            self._origin = f"http://{named}"
+            self._host_lines += proxy.authorization
         self._fixed = self._lines_of(JSON)
         #: What the credentials are, and the text of their headers; they change rarely.
         self._credentials: tuple[tuple[object, ...], str] = ((), "")
@@ -367,7 +404,7 @@ class ConnectionPool:
         target = self._access.prefix + target
         if _TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
-        head = f"{method} {target}{lines}{self._credential_lines()}"
+        head = f"{method} {self._origin}{target}{lines}{self._credential_lines()}"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -377,7 +414,7 @@ class ConnectionPool:
         access = self._access
         known = (access.credentials.authorization, access.extra_headers)
         if known != self._credentials[0]:
-            lines = (f"{name}: {text}\r\n" for name, text in access.current_headers().items())
+            lines = (f"{name}: {text}\r\n" for name, text in access.headers())
             self._credentials = (known, "".join(lines))
         return self._credentials[1]
 
@@ -399,7 +436,7 @@ class ConnectionPool:
             if kept is not None:
                 return kept
             if len(self._all) + self._opening < self._size:
-                return await self._opened(generation, min(CONNECT_SECONDS, ends - now))
+                return await self._opened(generation, min(self._connect_seconds, ends - now))
             loop = asyncio.get_running_loop()
             turn = loop.create_future()
             self._waiting.append(turn)
@@ -416,7 +453,8 @@ class ConnectionPool:
     async def _opened(self, generation: int, seconds: float) -> Connection:
         self._opening += 1
         try:
-            connection = await connected(self._access, lambda: Connection(generation), seconds)
+            made = partial(Connection, generation, self._largest)
+            connection = await connected(self._access, made, seconds, proxy=self._proxy)
         except BaseException:
             self._opening -= 1
             self._wake()

@@ -1,4 +1,4 @@
-"""Credentials for an API server: a fixed token, a token file, or a plugin that is run.
+"""Credentials for an API server: a fixed token, a token file, a plugin that is run, or OIDC.
 
 `authorization` is the header to send; `fresh` says whether it is still valid, and `renew` is
 awaited when it is not, or when the API server rejected it.
@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
+import ssl
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
+from urllib.parse import quote_plus, urlencode
 
 from podium.errors import InputError
-from podium.kube.errors import UnreachableError
+from podium.kube.errors import UnreachableError, words
 from podium.kube.kubeconfig import Chosen, KubeconfigEntry
 
 #: A token file is read again after this time; it is rewritten long before the old token expires.
@@ -24,9 +29,16 @@ _FILE_SECONDS = 10.0
 #: A plugin is run again so long before its token expires, and may take so long to answer.
 _EARLY_SECONDS, _PLUGIN_SECONDS = 30.0, 60.0
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+#: The start of the fields of an auth provider.
+_OIDC = "auth-provider.config."
 
 #: Called with a client certificate and its key.
 Present = Callable[[bytes, bytes], None]
+
+
+def basic(name: str, secret: str) -> str:
+    """The header with a name and a password."""
+    return f"Basic {base64.b64encode(f'{name}:{secret}'.encode()).decode()}"
 
 
 class Credentials:
@@ -108,24 +120,54 @@ class ExecPlugin(Credentials):
         return True
 
     async def _run(self) -> dict[str, Any]:
-        from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415  half a second
-        from kubernetes_asyncio.config.exec_provider import ExecProvider  # noqa: PLC0415
-        from kubernetes_asyncio.config.kube_config import ConfigNode  # noqa: PLC0415
-
+        """Run the program; the status that it printed."""
         try:
             async with asyncio.timeout(_PLUGIN_SECONDS):
-                status = await ExecProvider(ConfigNode("exec", self._config)).run()
+                output = await self._output()
         except TimeoutError:
             raise self._failed(f"did not answer within {_PLUGIN_SECONDS:g} s") from None
         except OSError as error:
             hint = self._config.get("installHint")
             what = (error.strerror or str(error)).lower()
             raise self._failed(f"{what}; {hint}" if hint else what) from None
-        except ConfigException as error:
-            raise self._failed(str(error).removeprefix("exec: ")) from None
-        if not isinstance(status, dict):
+        try:
+            printed = json.loads(output)
+        except ValueError as error:
+            raise self._failed(f"failed to decode process output: {error}") from None
+        if not isinstance(printed, dict) or not isinstance(printed.get("status"), dict):
             raise self._failed("answered without a status")
+        asked, version = self._config["apiVersion"], printed.get("apiVersion")
+        if version != asked or printed.get("kind") != "ExecCredential":
+            raise self._failed(f"answered with {printed.get('kind')} of {version}, not {asked}")
+        status: dict[str, Any] = printed["status"]
         return status
+
+    async def _output(self) -> bytes:
+        config = self._config
+        asked = {
+            "apiVersion": config["apiVersion"],
+            "kind": "ExecCredential",
+            "spec": {"interactive": sys.stdout.isatty()},
+        }
+        added = {each["name"]: each["value"] for each in config.get("env") or ()}
+        process = await asyncio.create_subprocess_exec(
+            config["command"],
+            *(config.get("args") or ()),
+            env={**os.environ, **added, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        try:
+            output, errors = await process.communicate()
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode:
+            told = errors.decode(errors="replace").strip()
+            what = f"process returned {process.returncode}"
+            raise self._failed(f"{what}. {told}" if told else what)
+        return output
 
     def _take(self, status: dict[str, Any]) -> None:
         token = status.get("token")
@@ -161,6 +203,15 @@ def _exec_config(user: KubeconfigEntry) -> dict[str, Any]:
     if version not in _EXEC_VERSIONS:
         hint = f"known: {', '.join(_EXEC_VERSIONS)}"
         raise user.wrong("exec.apiVersion", f"{version!r} is not known; {hint}")
+    args, env = config.get("args") or [], config.get("env") or []
+    if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
+        raise user.wrong("exec.args", "is no list of texts")
+    if not isinstance(env, list) or not all(
+        isinstance(each, dict)
+        and all(isinstance(each.get(part), str) for part in ("name", "value"))
+        for each in env
+    ):
+        raise user.wrong("exec.env", "is no list of name and value, both texts")
     command = config["command"]
     if os.sep in command and not Path(command).is_absolute():
         # Absolute: what remains of "./plugin" beside a relative file would be looked for on PATH.
@@ -168,45 +219,90 @@ def _exec_config(user: KubeconfigEntry) -> dict[str, Any]:
     return config
 
 
-class AuthProvider(Credentials):
-    """The older kind of plugin, built into clients: OpenID Connect."""
+class OidcToken(Credentials):
+    """The ID token of an `auth-provider`; its refresh token buys another one when it expires."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, user: KubeconfigEntry) -> None:
         super().__init__()
-        self._chosen = chosen
+        provider = user.fields["auth-provider"]
+        name = provider.get("name") if isinstance(provider, dict) else provider
+        if name != "oidc":
+            hint = "known: oidc; for others, use an exec plugin"
+            raise user.wrong("auth-provider.name", f"{name!r} is not known; {hint}")
+        config = provider.get("config")
+        if not isinstance(config, dict):
+            raise user.wrong("auth-provider.config", "is missing")
+        fields = {_OIDC + key: value for key, value in config.items()}
+        self._user = KubeconfigEntry(user.what, user.file, fields)
+        self._refresh_token = self._user.text(f"{_OIDC}refresh-token")
         self._until = 0.0
+        self._lock = asyncio.Lock()
+        token = self._user.text(f"{_OIDC}id-token")
+        if token:
+            try:
+                self._take(token)
+            except ValueError:
+                raise self._user.wrong(f"{_OIDC}id-token", "is no JSON Web Token") from None
 
     def fresh(self) -> bool:
-        """Whether the token was checked a short while ago."""
-        return time.monotonic() < self._until
+        """Whether the ID token has not expired."""
+        return time.time() < self._until
 
     async def renew(self, *, rejected: bool = False) -> bool:  # noqa: ARG002
-        """Renew the token if it is about to expire."""
-        from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415
-        from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+        """Fetch another ID token if this one has expired."""
+        async with self._lock:
+            if self.fresh():
+                return False
+            try:
+                found = await asyncio.to_thread(self._fetched)
+                self._take(str(found["id_token"]))
+            except KeyError as error:
+                raise self._failed(f"the answer has no {error.args[0]}") from None
+            except (OSError, ValueError, TypeError) as error:
+                raise self._failed(words(getattr(error, "reason", None) or error)) from error
+            self._refresh_token = str(found.get("refresh_token") or self._refresh_token)
+        return True
 
-        user = self._chosen.user
-        document = {
-            "current-context": "it",
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-            "clusters": [{"name": "it", "cluster": {"server": "http://unused"}}],
-            "users": [{"name": "it", "user": user.fields}],
-        }
-        before, settings = self.authorization, _Settings()
-        try:
-            await KubeConfigLoader(document).load_and_set(settings)
-        except (ConfigException, ValueError, KeyError, OSError) as error:
-            raise UnreachableError(f"{user.file}: {user.what}: auth-provider: {error}") from error
-        self.authorization = settings.api_key.get("BearerToken", "")
-        self._until = time.monotonic() + _FILE_SECONDS
-        return self.authorization != before
+    def _take(self, token: str) -> None:
+        """Use an ID token from now on; `ValueError` if it is none."""
+        _, payload, _ = token.split(".")
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        self._until = float(claims.get("exp", "inf")) - _EARLY_SECONDS
+        self.authorization = f"Bearer {token}"
 
+    def _fetched(self) -> dict[str, Any]:
+        """The answer of the issuer to the refresh token."""
+        from urllib.request import Request, urlopen  # noqa: PLC0415  rarely needed
 
-class _Settings:
-    """The object that kubernetes_asyncio's loader writes credentials into."""
+        issuer, client, secret = (
+            self._user.text(f"{_OIDC}{name}")
+            for name in ("idp-issuer-url", "client-id", "client-secret")
+        )
+        if not (issuer and client and self._refresh_token):
+            raise ValueError("that needs refresh-token, client-id and idp-issuer-url")
+        authority = self._user.data(f"{_OIDC}idp-certificate-authority")
+        tls = ssl.create_default_context(cadata=authority.decode("ascii") if authority else None)
+        form, headers = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}, {}
+        if secret:
+            headers["Authorization"] = basic(quote_plus(client), quote_plus(secret))
+        else:
+            form["client_id"] = client
 
-    def __init__(self) -> None:
-        self.api_key: dict[str, str] = {}
+        def fetch(url: str, data: bytes | None = None) -> dict[str, Any]:
+            if not url.startswith(("https://", "http://")):
+                raise ValueError(f"{url!r} is no address of an issuer")
+            request = Request(url, data, headers if data else {})  # noqa: S310  as checked
+            with urlopen(request, timeout=_PLUGIN_SECONDS, context=tls) as answer:  # noqa: S310
+                return dict(json.load(answer))
+
+        known = fetch(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        return fetch(str(known["token_endpoint"]), urlencode(form).encode())
+
+    def _failed(self, what: str) -> UnreachableError:
+        user = self._user
+        return UnreachableError(
+            f"{user.file}: {user.what}: auth-provider: the token cannot be renewed: {what}"
+        )
 
 
 def credentials_of(chosen: Chosen, present: Present) -> Credentials:
@@ -215,7 +311,7 @@ def credentials_of(chosen: Chosen, present: Present) -> Credentials:
     if user.fields.get("exec"):
         return ExecPlugin(user, present)
     if user.fields.get("auth-provider"):
-        return AuthProvider(chosen)
+        return OidcToken(user)
     path = user.path("tokenFile")
     if path is not None:
         return TokenFile(path)
@@ -224,6 +320,5 @@ def credentials_of(chosen: Chosen, present: Present) -> Credentials:
         return Credentials(f"Bearer {token}")
     name = user.text("username")
     if name:
-        secret = f"{name}:{user.text('password')}".encode()
-        return Credentials(f"Basic {base64.b64encode(secret).decode()}")
+        return Credentials(basic(name, user.text("password")))
     return Credentials()

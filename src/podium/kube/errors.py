@@ -116,16 +116,15 @@ def _seconds(value: str | None) -> float | None:
 
 def words(error: BaseException) -> str:
     """Why an exchange over the network failed, in words for a message."""
-    inner = getattr(error, "os_error", None) or error
-    if isinstance(inner, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {inner.verify_message}"
-    if isinstance(inner, ssl.SSLError):
-        return f"TLS failed: {(inner.reason or str(inner)).lower().replace('_', ' ')}"
-    if isinstance(inner, TimeoutError):
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {(error.reason or str(error)).lower().replace('_', ' ')}"
+    if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(inner, OSError):
+    if isinstance(error, OSError):
         # A name that cannot be resolved has a number of its own kind, below zero.
-        if inner.errno is not None and inner.errno > 0:
-            return os.strerror(inner.errno).lower()
-        return (inner.strerror or "").lower() or str(inner) or type(inner).__name__
+        if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno).lower()
+        return (error.strerror or "").lower() or str(error) or type(error).__name__
     return str(error) or type(error).__name__

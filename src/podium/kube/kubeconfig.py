@@ -20,7 +20,9 @@ from podium.objects.reading.yaml_faults import fault_of
 
 _SECTIONS = ("clusters", "users", "contexts")
 #: Fields whose values no message shows.
-_SECRETS = frozenset({"token", "password", "client-key-data"})
+_SECRETS = frozenset(
+    {"token", "password", "client-key-data", "id-token", "refresh-token", "client-secret"}
+)
 
 
 class KubeconfigEntry(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class KubeconfigEntry(msgspec.Struct, frozen=True):
         if value is None:
             return ""
         if not isinstance(value, str):
-            what = "something else" if name in _SECRETS else repr(value)
+            what = "something else" if name.rpartition(".")[2] in _SECRETS else repr(value)
             raise self.wrong(name, f"is no text but {what}")
         return value
 

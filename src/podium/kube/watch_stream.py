@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, NamedTuple, Protocol, cast
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, cast
 
 import httptools
 
@@ -26,30 +26,6 @@ _MOST_BYTES: Final = 1 << 20
 _BURST_BYTES: Final = 1 << 16
 #: How long pieces are handed on before other tasks run; the scheduling loop takes turns as long.
 SLICE_SECONDS: Final = 0.005
-
-
-class HandOn(Protocol):
-    """Hands the pieces of an answer to a function."""
-
-    def __call__(
-        self, take: Callable[[bytes], None], /, *, pace: WatchPace | None = None
-    ) -> Awaitable[None]:
-        """Call *take* with every piece; returns when the answer ends.
-
-        With a *pace* the watch may leave what arrives in its socket for a while.
-        """
-
-
-class WatchAnswer(NamedTuple):
-    """The answer to the request of a watch, while it goes on."""
-
-    status: int
-    headers: dict[str, str]
-    pieces: AsyncIterator[bytes]
-    #: Calls a function with every piece, in place of `pieces`.
-    hand_on: HandOn
-    #: Closes the connection.
-    close: Callable[[], None]
 
 
 class WatchConnection(asyncio.Protocol):

@@ -20,11 +20,9 @@ The same seed and the same calls give the same history, write for write.
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -47,6 +45,7 @@ from podium.lab.store.store import Store
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.reading.garbage import without_gc
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import Observer
 from podium.scheduler.state.options import SchedulerOptions
@@ -188,7 +187,7 @@ class SimulatedCluster:
         faster; one without is created as by a client. Objects belong to the cluster from then on.
         """
         given = (each if isinstance(each, Document) else Document("", each) for each in items)
-        with without_garbage_collection():
+        with without_gc(lasting=True):
             return load(self.registry, given, progress, keep_text=True)
 
     def record(self, *kinds: str) -> WriteLog:
@@ -254,7 +253,7 @@ class SimulatedCluster:
     def start_controllers(self) -> ControllerManager:
         """Start the controllers, which otherwise start when time first passes."""
         if self.controllers is None:
-            with without_garbage_collection():
+            with without_gc(lasting=True):
                 self.controllers = ControllerManager(
                     self.registry,
                     self.clock,
@@ -350,21 +349,3 @@ def _cancel_all(loop: VirtualEventLoop) -> None:
             task.cancel()
         loop.run_for(SETTLE_SECONDS)
     raise PodiumError(f"tasks that cannot be cancelled: {asyncio.all_tasks(loop)}")
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Suspend garbage collection while thousands of objects are made that stay.
-
-    They count as old afterwards: the first collection would look at all of them otherwise.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from podium.render.plain import printable
+from podium.render.planning.page import page, text, text_list, text_table
 from podium_research.bench.text_table import TITLES, cells, three_digits
 
 if TYPE_CHECKING:
@@ -29,14 +28,6 @@ text { font: 12px system-ui, sans-serif; fill: #334; }
 .end { text-anchor: end; }
 @media (prefers-color-scheme: dark) { text { fill: #dde; } .line { stroke: #6cb0ff; } }
 """
-_PAGE_STYLE = """
-body { font: 14px system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-td, th { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #8884; }
-td:first-child, th:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; }
-:root { color-scheme: light dark; }
-"""
 
 
 def svg(results: Sequence[Result]) -> str:
@@ -58,8 +49,7 @@ def svg(results: Sequence[Result]) -> str:
 
 
 def _panel(result: Result) -> Iterator[str]:
-    name = escape(printable(result.workload))
-    yield f'<text class="title" x="{_LEFT}" y="18">{name}</text>'
+    yield f'<text class="title" x="{_LEFT}" y="18">{text(result.workload)}</text>'
     mean, nodes = result.pods_per_second, f"{result.nodes:,} nodes"
     yield f'<text x="{_LEFT}" y="35">{mean:,.0f} pods/s on average, {nodes}</text>'
     most = round_up(max(window.pods_per_second for window in result.windows))
@@ -109,24 +99,7 @@ def round_up(number: float) -> float:
 
 def html(results: Sequence[Result], title: str) -> str:
     """An HTML page with the panels and a table of the figures."""
-    head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
-    rows = []
-    for result in results:
-        row = cells(result)
-        if result.skipped:
-            span = f'<td colspan="{len(TITLES) - 1}">skipped: {_text(result.skipped)}</td>'
-            rows.append(f"<tr><td>{_text(result.workload)}</td>{span}</tr>")
-        else:
-            rows.append(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>")
-    lines = "\n".join(rows)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{_text(title)}</title><style>{_PAGE_STYLE}</style></head><body>\n"
-        f"<h1>{_text(title)}</h1>\n{svg(results)}\n"
-        f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>\n"
-        "</body></html>\n"
-    )
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
+    measured = [cells(result) for result in results if not result.skipped]
+    skipped = [f"{each.workload}: skipped, {each.skipped}" for each in results if each.skipped]
+    table = text_table(TITLES, measured, numbers=True)
+    return page(title, f"{svg(results)}\n{table}\n{text_list(skipped)}")

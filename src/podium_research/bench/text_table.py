@@ -50,7 +50,7 @@ def plan_table(results: Sequence[Result]) -> Iterator[str]:
             yield ""
             yield printable(f"{result.workload}: what is kept of each rule between decisions")
             rows = [(each.rule, each.stage, each.kept, each.again) for each in result.plan]
-            yield from aligned([("RULE", "STAGE", "KEPT", "ASKED AGAIN"), *rows], left=4)
+            yield from aligned([("RULE", "STAGE", "KEPT", "ASKED AGAIN"), *rows])
 
 
 def three_digits(number: float) -> str:
@@ -64,7 +64,7 @@ def result_table(results: Sequence[Result]) -> Iterator[str]:
     """The lines of a table of measurements; skipped workloads follow with their reasons."""
     measured = [cells(result) for result in results if not result.skipped]
     if measured:
-        yield from aligned([tuple(map(str.upper, TITLES)), *measured], left=1)
+        yield from aligned([tuple(map(str.upper, TITLES)), *measured], range(1, len(TITLES)))
     for result in results:
         if result.skipped:
             yield printable(f"{result.workload}: skipped, {result.skipped}")
@@ -81,4 +81,4 @@ def workload_list(known: Sequence[BenchWorkload]) -> Iterator[str]:
         if sizes[0].needs:
             about += f" (needs {', '.join(sizes[0].needs)})"
         rows.append((case, " ".join(size.size for size in sizes), about))
-    yield from aligned(rows, left=3)
+    yield from aligned(rows)

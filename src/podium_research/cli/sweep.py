@@ -162,7 +162,7 @@ def _report(
         if parquet:
             store.write(results.PARQUET, results.to_parquet(rows))
         known = [name for name in shown if any(each.figure == name for each in spreads)]
-        store.write(results.PAGE, charts.page(experiment.name, spreads, known))
+        store.write(results.PAGE, charts.charts_page(experiment.name, spreads, known))
         shown = known
     failed = [each for each in outcomes if each.error]
     if output != "table":
@@ -175,7 +175,8 @@ def _report(
     )
     for name in shown:
         write(f"\n{name}, mean ± standard deviation\n")
-        write("".join(f"{line}\n" for line in aligned(charts.pivot(spreads, name), left=1)))
+        means = charts.pivot(spreads, name)
+        write("".join(f"{line}\n" for line in aligned(means, range(1, len(means[0])))))
 
 
 def _document(

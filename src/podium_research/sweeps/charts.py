@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import TYPE_CHECKING
 
-from podium.render.plain import printable
+from podium.render.planning.page import page, text, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,14 +28,6 @@ text { font: 12px system-ui, sans-serif; fill: #334; }
 .middle { text-anchor: middle; }
 @media (prefers-color-scheme: dark) { text { fill: #dde; } }
 """
-_PAGE_STYLE = """
-body { font: 14px system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-td, th { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #8884; }
-td:first-child, th:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; }
-:root { color-scheme: light dark; }
-"""
 
 
 def svg(spreads: Sequence[Spread], figure: str) -> str:
@@ -47,9 +38,9 @@ def svg(spreads: Sequence[Spread], figure: str) -> str:
     height = _TOP + _LINE * len(workloads) + _BOTTOM
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {height}">',
-        f"<title>{_text(figure)} by workload and configuration</title>",
+        f"<title>{text(figure)} by workload and configuration</title>",
         f"<style>{_STYLE}</style>",
-        f'<text class="title" x="12" y="22">{_text(figure)}</text>',
+        f'<text class="title" x="12" y="22">{text(figure)}</text>',
         *_legend(configurations),
         *_panel(shown, workloads, configurations, height),
     ]
@@ -60,7 +51,7 @@ def _legend(configurations: Sequence[str]) -> Iterator[str]:
     across = 12.0
     for place, name in enumerate(configurations):
         yield f'<circle cx="{across + 5:.0f}" cy="42" r="5" fill="{_colour(place)}"/>'
-        yield f'<text x="{across + 14:.0f}" y="46">{_text(name)}</text>'
+        yield f'<text x="{across + 14:.0f}" y="46">{text(name)}</text>'
         across += 30 + 7.2 * len(name)
 
 
@@ -79,14 +70,14 @@ def _panel(
         yield f'<text class="middle" x="{across(tick)}" y="{height - 10}">{number(tick)}</text>'
     for place, name in enumerate(workloads):
         down = _TOP + _LINE * place + _LINE // 2
-        yield f'<text class="end" x="{_LEFT - 10}" y="{down + 4}">{_text(name)}</text>'
+        yield f'<text class="end" x="{_LEFT - 10}" y="{down + 4}">{text(name)}</text>'
         yield f'<path class="row" d="M{_LEFT} {down}H{_WIDTH - _RIGHT}"/>'
     step = min(4.0, (_LINE - 8) / max(1, len(configurations)))
     for each in shown:
         place = configurations.index(each.configuration)
         middle = _TOP + _LINE * workloads.index(each.workload) + _LINE / 2
         height_of = round(middle + step * (place - (len(configurations) - 1) / 2), 1)
-        colour, what = _colour(place), _text(sentence(each))
+        colour, what = _colour(place), text(sentence(each))
         yield (
             f'<g><title>{what}</title><path stroke="{colour}" stroke-width="2" '
             f'd="M{across(each.min)} {height_of}H{across(each.max)}"/>'
@@ -116,26 +107,15 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
 
 
-def page(title: str, spreads: Sequence[Spread], figures: Sequence[str]) -> str:
-    """An HTML page that needs nothing else: a panel and a table for each figure."""
+def charts_page(title: str, spreads: Sequence[Spread], figures: Sequence[str]) -> str:
+    """An HTML page with a panel and a table for each figure."""
     parts = [
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{_text(title)}</title><style>{_PAGE_STYLE}</style></head><body>",
-        f"<h1>{_text(title)}</h1>",
-        "<p>A mark is the mean over the seeds; a line goes from the smallest to the largest.</p>",
+        "<p>A mark is the mean over the seeds; a line goes from the smallest to the largest.</p>"
     ]
     for figure in figures:
-        parts += [svg(spreads, figure), _table(spreads, figure)]
-    return "\n".join([*parts, "</body></html>", ""])
-
-
-def _table(spreads: Sequence[Spread], figure: str) -> str:
-    rows = pivot(spreads, figure)
-    head = "".join(f"<th>{_text(cell)}</th>" for cell in rows[0])
-    body = "\n".join(
-        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows[1:]
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+        header, *rows = pivot(spreads, figure)
+        parts += [svg(spreads, figure), text_table(header, rows, numbers=True)]
+    return page(title, "\n".join(parts))
 
 
 def pivot(spreads: Sequence[Spread], figure: str) -> list[tuple[str, ...]]:
@@ -157,7 +137,3 @@ def _mean(each: Spread) -> str:
 
 def _colour(place: int) -> str:
     return _COLOURS[place % len(_COLOURS)]
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from builders import node, objects, pod, profile, simulation
 from podium.objects.kinds.pod import Pod
+from podium.render.columns import aligned
 from podium.render.decision.placements import (
     Placement,
-    aligned,
     evictions,
     manifests,
     placements,

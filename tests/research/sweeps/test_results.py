@@ -9,7 +9,7 @@ import pytest
 
 from podium.errors import InputError
 from podium_research.sweeps.cells import Cell, CellOutcome, cells_of
-from podium_research.sweeps.charts import page, pivot, svg
+from podium_research.sweeps.charts import charts_page, pivot, svg
 from podium_research.sweeps.experiment import read_experiment
 from podium_research.sweeps.results import (
     CELLS,
@@ -114,7 +114,7 @@ def test_charts_are_well_formed_and_name_everything() -> None:
         "a<b, two: 7 (1 run, 7 to 7, standard deviation 0)",
     ]
     assert len(list(drawn.iter("{http://www.w3.org/2000/svg}circle"))) == 4
-    assert "<h1>mine</h1>" in page("mine", spreads, ["x"])
+    assert "<h1>mine</h1>" in charts_page("mine", spreads, ["x"])
     same = [Spread("w", "c", "x", 1, 5.0, 0.0, 5, 5)]
     assert "<circle" in svg(same, "x")
 

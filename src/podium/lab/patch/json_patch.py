@@ -10,6 +10,7 @@ from typing import Any
 
 from podium.lab.api.encoding import encode
 from podium.lab.api.status import StatusError, bad_request
+from podium.objects.field_paths import pointer_keys
 from podium.objects.kinds.meta import JsonObject
 
 #: The most operations of a patch.
@@ -95,7 +96,7 @@ def _apply(document: Any, operation: JsonObject) -> Any:
 def _pointer(text: object) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise _DoesNotApplyError
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+    return pointer_keys(text)
 
 
 def _get(document: Any, path: list[str]) -> Any:

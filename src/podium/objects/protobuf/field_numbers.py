@@ -21,7 +21,7 @@ class FieldNumber(NamedTuple):
 
 @cache
 def field_numbers() -> dict[str, dict[int, FieldNumber]]:
-    """The fields of each model by their numbers; models are named as by kubernetes_asyncio."""
+    """The fields of each model by their numbers; models have the names of `lab/schema`."""
     found: dict[str, dict[int, FieldNumber]] = {}
     text = files("podium.objects.protobuf").joinpath("field_numbers.txt").read_text("utf-8")
     for line in text.splitlines():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.render.columns import aligned
 from podium.render.decision import pod_group
 from podium.render.decision.plain_reason import plain_reason
 from podium.render.decision.sentences import criterion_text, failure_reason, listed
 from podium.render.plain import counted, printable
-from podium.render.width import fitted, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
 
 NO_NODE: Final = "<none>"
-_GUTTER: Final = "   "
 #: How many pods with one plain reason are named.
 _MOST_NAMED: Final = 3
 _BOLD: Final[dict[str, Any]] = {"bold": True}
@@ -183,29 +181,6 @@ def problem_sentences(found: Sequence[Placement]) -> Iterator[str]:
     for each in found:
         if each.node is None:
             yield f"{each.pod.key} is not placed: {failure_reason(each.decision)}"
-
-
-def aligned(table: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table with aligned columns; the last column is not padded.
-
-    Where tables have a limit (`podium.render.width`), wide cells go over several lines.
-    A run may place a hundred thousand pods, for which a general table printer would take longer
-    than the decisions.
-    """
-    cells = [[printable(cell) for cell in row] for row in table]
-    natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths, between = fitted(natural, _GUTTER)
-    if widths != natural:
-        return [_over_lines(row, widths, between) for row in cells]
-    widths[-1:] = [0]
-    return [_GUTTER.join(map(str.ljust, row, widths)).rstrip() for row in cells]
-
-
-def _over_lines(row: Sequence[str], widths: Sequence[int], between: str) -> str:
-    """One row of a table with so wide columns, as text that may have several lines."""
-    parts = [folded(cell, width) for cell, width in zip(row, widths, strict=True)]
-    lines = zip_longest(*parts, fillvalue="")
-    return "\n".join(between.join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def summary(found: Sequence[Placement]) -> str:

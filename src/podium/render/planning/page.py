@@ -1,4 +1,4 @@
-"""The parts of an answer of planning as one HTML page that loads nothing else."""
+"""One HTML page that loads nothing else, and the parts of its body."""
 
 from __future__ import annotations
 
@@ -63,14 +63,20 @@ def text_list(lines: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of text, of which at most the first rows are shown."""
+def text_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False
+) -> str:
+    """A table of text, of which at most the first rows are shown.
+
+    With *numbers* all columns but the first are flush right.
+    """
     shown = rows[:_MOST_ROWS]
     head = "".join(f"<th>{text(cell)}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in shown)
     more = len(rows) - len(shown)
     note = f"<p>and {more} more; -o json has all</p>" if more else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+    kind = ' class="numbers"' if numbers else ""
+    return f"<table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 
 def bar(share: float) -> str:

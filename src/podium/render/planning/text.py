@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision.placements import aligned
+from podium.render.columns import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,25 +19,22 @@ PLAIN: Final[dict[str, Any]] = {}
 _NAMES: Final = 3
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], style: dict[str, Any] | None = None
+) -> Iterator[Line]:
     """The lines of a table after an empty line; nothing if it has no rows.
 
     Columns whose header begins with a blank hold numbers and are aligned to the right.
     """
-    if not rows:
+    found = list(rows)
+    if not found:
         return
-    right = [name.startswith(" ") for name in header]
-    cells = [[name.strip() for name in header], *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    padded = [
-        [text.rjust(w) if r else text for text, r, w in zip(row, right, widths, strict=True)]
-        for row in cells
-    ]
-    first, *rest = aligned(padded)
+    right = {place for place, name in enumerate(header) if name.startswith(" ")}
+    first, *rest = aligned([[name.strip() for name in header], *found], right)
     yield "", PLAIN
     yield first, BOLD
     for line in rest:
-        yield line, PLAIN
+        yield line, style or PLAIN
 
 
 def some(names: Sequence[str], most: int = _NAMES) -> str:

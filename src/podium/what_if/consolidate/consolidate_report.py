@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from podium.render.node_names import common_suffix
 from podium.render.plain import counted
-from podium.what_if.plan.plan_report import Line, bold, seconds_text, table
+from podium.render.planning.text import Line, table
+from podium.what_if.plan.plan_report import bold, seconds_text
 
 if TYPE_CHECKING:
     from podium.what_if.consolidate.consolidate import Consolidation

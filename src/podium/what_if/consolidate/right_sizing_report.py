@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podium.render.plain import counted
+from podium.render.planning.text import Line, table
 from podium.render.quantities import format_amount
-from podium.what_if.plan.plan_report import Line, bold, report_tables, table, warning
+from podium.what_if.plan.plan_report import bold, report_tables, warning
 
 if TYPE_CHECKING:
     from podium.what_if.consolidate.consolidate import Consolidation

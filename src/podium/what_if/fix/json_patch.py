@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError
+from podium.objects.field_paths import pointer, pointer_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +26,9 @@ def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before.keys() - after.keys():
-            yield {"op": "remove", "path": f"{path}/{_escaped(key)}"}
+            yield {"op": "remove", "path": pointer(path, key)}
         for key, value in after.items():
-            where = f"{path}/{_escaped(key)}"
+            where = pointer(path, key)
             if key not in before:
                 yield {"op": "add", "path": where, "value": value}
             else:
@@ -56,8 +57,7 @@ def _list_operations(before: list[Any], after: list[Any], path: str) -> Iterator
 def patched(document: Any, operations: Sequence[Operation]) -> Any:
     """A copy of the document after the operations, in order."""
     for operation in operations:
-        keys = [_unescaped(key) for key in operation["path"].split("/")[1:]]
-        document = _applied(document, keys, operation)
+        document = _applied(document, pointer_keys(operation["path"]), operation)
     return document
 
 
@@ -89,11 +89,3 @@ def _applied(document: Any, keys: list[str], operation: Operation) -> Any:
     else:
         fields[first] = operation["value"]
     return fields
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
-
-
-def _unescaped(key: str) -> str:
-    return key.replace("~1", "/").replace("~0", "~")

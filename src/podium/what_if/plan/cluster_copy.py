@@ -24,11 +24,11 @@ from podium.lab.store.store import Store
 from podium.library.absence import absence_notes
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
+from podium.objects.reading.garbage import without_gc
 from podium.virtual_cluster.clocks import START
 from podium.virtual_cluster.cluster import (
     SETTLE_SECONDS,
     SimulatedCluster,
-    without_garbage_collection,
 )
 from podium.virtual_cluster.in_process_api import InProcessApi
 from podium.what_if.plan.applying import LIMIT_SECONDS, TOGETHER, Applier
@@ -85,7 +85,7 @@ def open_copy(
     autoscale = options.autoscale
     frozen = (CronJobController,) if autoscale else (CronJobController, HorizontalAutoscaler)
     with (
-        without_garbage_collection(),
+        without_gc(lasting=True),
         SimulatedCluster(
             seed=options.seed,
             start=options.now or newest_time(items) or START,

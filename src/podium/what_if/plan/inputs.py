@@ -11,7 +11,7 @@ from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
-from podium.virtual_cluster.cluster import without_garbage_collection
+from podium.objects.reading.garbage import without_gc
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -56,7 +56,7 @@ def cluster_documents(paths: Paths, *, workers: int = 1) -> ClusterDocuments:
     """
     found = ClusterDocuments()
     names = path_list(paths)
-    with without_garbage_collection():
+    with without_gc(lasting=True):
         for where, data, parse_yaml in parsed_contents(names, workers):
             for document in documents(data, where, parse_yaml):
                 _sort_in(found, document)

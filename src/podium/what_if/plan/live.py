@@ -15,8 +15,8 @@ from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError
 from podium.lab.api.resources import TABLE, Resource
 from podium.lab.contents.documents import Document
+from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.null_values import without_nulls
-from podium.virtual_cluster.cluster import without_garbage_collection
 from podium.what_if.plan.inputs import ClusterDocuments
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _KINDS: Final = (
 
 def live_documents(access: Access) -> ClusterDocuments:
     """List the objects of the cluster; kinds that are not served, or not allowed, are left out."""
-    with without_garbage_collection():
+    with without_gc(lasting=True):
         return asyncio.run(_listed(access))
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.render.decision.placements import aligned
 from podium.render.node_names import common_suffix
 from podium.render.plain import counted
+from podium.render.planning.text import Line, table
 from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
     from podium.what_if.plan.results import Balance, Plan, Usage
-
-#: A line and its style on a terminal.
-Line = tuple[str, dict[str, Any]]
 
 _NONE: Final = "<none>"
 #: How many rows of the timeline and of the nodes are shown; `-o json` has all.
@@ -242,17 +239,3 @@ def _timeline(plan: Plan) -> Iterator[Line]:
 def seconds_text(seconds: float) -> str:
     """A duration, in seconds or minutes."""
     return f"{seconds:.1f}s" if seconds < 120 else f"{seconds / 60:.1f}m"
-
-
-def table(
-    header: tuple[str, ...], rows: Iterable[tuple[str, ...]], style: dict[str, Any] | None = None
-) -> Iterator[Line]:
-    """An empty line and a table; nothing without rows."""
-    found = list(rows)
-    if not found:
-        return
-    first, *lines = aligned([header, *found])
-    yield "", {}
-    yield first, bold()
-    for line in lines:
-        yield line, style or {}

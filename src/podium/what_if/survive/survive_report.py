@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from podium.render.node_names import common_suffix
 from podium.render.plain import counted
-from podium.what_if.plan.plan_report import Line, bold, table, warning
+from podium.render.planning.text import Line, table
+from podium.what_if.plan.plan_report import bold, warning
 
 if TYPE_CHECKING:
     from podium.what_if.survive.survive import DomainLoss, Shortfall, Survival
