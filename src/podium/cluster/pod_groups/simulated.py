@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.cluster.pod_groups.condition import condition_after, with_condition
-from podium.cluster.pod_groups.cycle import GroupCycle
+from podium.cluster.pod_groups.cycle import GroupCycle, own_decision
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.group_decision import ERROR
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.pod_groups import GangGate
 
@@ -106,18 +105,10 @@ class SimulatedGroups:
         return GroupStep(found, tuple(steps), tuple(left))
 
     def _step(self, member: MemberResult, found: GroupDecision) -> Step:
-        """The step of one pod; a decision of a pod that is not placed after all says why."""
-        decision = member.decision
-        if decision is None:
-            decision = self._blank(member.pod)
-        elif member.node is None and decision.node is not None:
-            decision = decision.without_node()
-        if member.node is None:
-            decision.group_message = member.message
-        if member.code == ERROR and not decision.error:
-            decision.error = member.message
-        attempt = self._attempts[member.pod.uid]
-        return self._simulation.step_of(member.pod, attempt, decision, found)
+        simulation, pod = self._simulation, member.pod
+        name = simulation.profile_of(pod).name
+        decision = own_decision(member, name, simulation.cache.columns)
+        return simulation.step_of(pod, self._attempts[pod.uid], decision, found)
 
     def _blank(self, pod: Pod) -> Decision:
         columns = self._simulation.cache.columns

@@ -165,6 +165,8 @@ class FailureHandler:
         for victim in victims:
             self._count_as_terminating(victim)
         if victims:
+            for observer in self._observers:
+                observer.group_evicting(group.key, victims)
             self._workers.submit(partial(self._evict_all, victims, group, scheduler))
 
     async def _evict_all(self, victims: Sequence[Pod], group: PodGroup, scheduler: str) -> None:

@@ -107,9 +107,16 @@ class ActivityObserver(Observer):
 
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Count the victims."""
+        self._evicted(victims, result.pod.key)
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Count the victims."""
+        self._evicted([each.key for each in victims], f"pod group {group}")
+
+    def _evicted(self, victims: Sequence[str], favoured: str) -> None:
         self.revision += 1
         self.evicted += len(victims)
-        text, now = f"in favour of {result.pod.key}", self._clock()
+        text, now = f"in favour of {favoured}", self._clock()
         self.timeline.extend(TimelineEntry(now, "evicted", key, {}, text) for key in victims)
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
