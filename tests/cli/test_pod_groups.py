@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import node, pod
+from past.replay.test_pod_groups import recorded, too_small
 from render.json_schema import problems
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"
@@ -108,3 +109,25 @@ def test_groups_of_older_releases_are_refused(podium: Podium, write: Files) -> N
 
     assert result.code == 2
     assert "feature gate GenericWorkload=true is not supported" in result.err
+
+
+def test_a_history_shows_a_group_as_one_thing(podium: Podium, tmp_path: Path) -> None:
+    recorded(tmp_path, too_small)
+
+    result = podium("history", "replay", str(tmp_path))
+    told = json.loads(podium("history", "replay", str(tmp_path), "-o", "json").out)
+    member = podium("history", "replay", str(tmp_path), "--pod", "a1", "--attempt", "1")
+    judged = podium("history", "judge", str(tmp_path))
+
+    assert result.code == 0
+    assert "5 cycles of pod groups made again, 5 equal" in result.out
+    assert "attempts 1 to 4\npod group default/g does not fit" in result.out
+    assert "attempt 5\npod group default/g is scheduled: 3 pods get a node" in result.out
+    assert [(each["attempt"], each["lastAttempt"]) for each in told["podGroups"]] == [
+        (1, 4),
+        (5, 5),
+    ]
+    assert "undone because the group does not fit: default/a0 on n1, default/a1" in member.out
+    assert "pod group default/g: 3 placements, 3 agree; 3 must have a node" in judged.out
+    # Pods that fit and were undone are not missed.
+    assert "that Podium would place" not in judged.out

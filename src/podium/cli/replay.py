@@ -308,15 +308,21 @@ class _Result:
     #: The cycles of pod groups, and those of them that differ.
     cycles: int = 0
     other_cycles: list[DerivedGroup] = field(default_factory=list)
-    #: The last cycle of each pod group.
-    groups: dict[str, DerivedGroup] = field(default_factory=dict)
+    #: The cycles of each pod group that ended otherwise than the one before, each with the number
+    #: of the last attempt that ended so.
+    groups: dict[str, list[tuple[DerivedGroup, int]]] = field(default_factory=dict)
     complete: bool = True
 
     def note_group(self, found: DerivedGroup) -> None:
+        from podium.render.decision.pod_group import told  # noqa: PLC0415
+
         self.cycles += 1
-        self.groups[found.entry.group] = found
         if found.difference:
             self.other_cycles.append(found)
+        ended, last = self.groups.setdefault(found.entry.group, []), found.entry.attempt
+        if ended and told(ended[-1][0].decision) == told(found.decision):
+            found, _ = ended.pop()
+        ended.append((found, last))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -341,7 +347,11 @@ class _Result:
                 }
                 for each in self.differences
             ],
-            "podGroups": [_group_data(each) for each in self.groups.values()],
+            "podGroups": [
+                {**_group_data(each), "lastAttempt": last}
+                for ended in self.groups.values()
+                for each, last in ended
+            ],
             "podGroupDifferences": [_group_data(each) for each in self.other_cycles],
         }
 
@@ -423,15 +433,17 @@ def _print(result: _Result, total: int) -> None:
 
 
 def _print_groups(result: _Result) -> None:
-    """Each pod group as one thing: its last cycle."""
-    from podium.render.decision.pod_group import headline, sentences  # noqa: PLC0415
+    """Each pod group as one thing: how its cycles ended."""
+    from podium.render.decision.pod_group import told  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
 
-    for last in list(result.groups.values())[:_MOST]:
-        write(f"\n{shown_time(last.entry.time)}  attempt {last.entry.attempt}\n")
-        write(f"{printable(headline(last.decision))}\n")
-        for sentence in sentences(last.decision):
-            write(f"  {printable(sentence)}\n")
+    for ended in list(result.groups.values())[:_MOST]:
+        for found, last in ended:
+            first = found.entry.attempt
+            which = f"attempt {first}" if first == last else f"attempts {first} to {last}"
+            write(f"\n{shown_time(found.entry.time)}  {which}\n")
+            head, *more = map(printable, told(found.decision))
+            write("\n  ".join((head, *more)) + "\n")
     if len(result.groups) > _MOST:
         write(f"\n{len(result.groups) - _MOST} more pod groups are in -o json\n")
 

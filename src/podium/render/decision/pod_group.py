@@ -66,6 +66,11 @@ def sentences(found: GroupDecision) -> Iterator[str]:
     yield _retry(found)
 
 
+def told(found: GroupDecision) -> list[str]:
+    """The cycle of a group: what became of it, and everything about it, a sentence each."""
+    return [headline(found), *sentences(found)]
+
+
 def _preemption(found: GroupDecision) -> Iterator[str]:
     if found.preemption is not None and not found.preemption.ongoing:
         evicted = counted(len(found.preemption.pods), "pod")
