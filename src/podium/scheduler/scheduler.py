@@ -196,11 +196,14 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no pod is to be attempted, resting or being bound, and no write is under way."""
+        """Whether no pod is to be attempted, resting or being bound, and no write is under way.
+
+        A pod group that was rejected rests again and again. It does not count if nothing changed.
+        """
         counts = self.queue.counts()
         return (
             not counts[Pool.ACTIVE]
-            and not counts[Pool.BACKOFF]
+            and not self.queue.resting(self.state.changes)
             and not self.queue.in_flight
             and not self.binding
             and not len(self._writes)
@@ -392,7 +395,7 @@ class Scheduler:
         if not waiting:
             queue.requeue_group(turn, SUCCESS)
             return
-        pods = [each.pod for each in waiting]
+        pods, changes = [each.pod for each in waiting], self.state.changes
         for observer in self._observers:
             observer.group_attempting()
         began = self._clocks.steady()
@@ -406,7 +409,7 @@ class Scheduler:
         if found.preemption is not None:
             handler, scheduler = self._actions.failure_handler, pods[0].spec.scheduler_name
             handler.evict_for_group(turn.group, found.preemption, scheduler)
-        queue.requeue_group(turn, found.queue_code)
+        queue.requeue_group(turn, found.queue_code, changes)
         self._pod_ready.set()
 
     def _carry_out_group(

@@ -67,6 +67,24 @@ class SimulatedGroups:
             decision.held = refused
             yield self._simulation.step_of(pod, self._attempts.get(pod.uid, 0) + 1, decision)
 
+    def look(
+        self, key: str, pods: Sequence[Pod]
+    ) -> tuple[GroupDecision | None, dict[str, Decision]]:
+        """Decide about the waiting pods of a group, and carry nothing out.
+
+        The cycle, or None if the group is held; and the decision about each pod by its key.
+        """
+        simulation = self._simulation
+        self.expect(pods)
+        held, group = self.hold(pods), self.named(key)
+        if held is not None or group is None:
+            assert held is not None  # a missing group holds its pods
+            return None, {each.pod.key: each.decision for each in self.held(pods, held)}
+        found = simulation.answered(self.cycle.run(group, pods, recording=True))
+        columns, name = simulation.cache.columns, simulation.profile_of(pods[0]).name
+        own = {each.pod.key: own_decision(each, name, columns) for each in found.members}
+        return found, own
+
     def run(
         self,
         group: PodGroup,

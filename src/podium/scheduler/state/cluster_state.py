@@ -81,6 +81,8 @@ class ClusterState:
         self._pods = LivePods(self._report_pod, self._first_pods)
         self._nodes: ObjectIndex[Node] = ObjectIndex(self._report_node)
         self._others: dict[str, ObjectIndex[Any]] = {}
+        #: How many objects were added, changed or deleted.
+        self.changes = 0
 
     def _new_queue(self, behaviour: Behaviour, clock: Callable[[], float]) -> SchedulingQueue:
         rules = behaviour.wake_rules(tuple(self.profiles.values()), self._held_by)
@@ -232,6 +234,7 @@ class ClusterState:
     # --- pods -------------------------------------------------------------------------------
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        self.changes += 1
         for observer in self._pod_observers:
             observer.pod_seen(old, new)
         self._listener.pod_seen(old, new)
@@ -356,6 +359,7 @@ class ClusterState:
     # --- everything else --------------------------------------------------------------------
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        self.changes += 1
         for observer in self._object_observers:
             observer.object_seen("Node", old, new)
         if new is not None:
@@ -370,6 +374,7 @@ class ClusterState:
     def _object_changed(
         self, kind: str, shelf: Shelf[Any], old: Object | None, new: Object | None
     ) -> None:
+        self.changes += 1
         for observer in self._object_observers:
             observer.object_seen(kind, old, new)
         if new is not None:
