@@ -33,7 +33,12 @@ from podium.scheduler.placing.worker_pool import WorkerPool
 from podium.scheduler.state.clock import real_clocks
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
-from podium.scheduler.state.observers import AttemptResult, GroupAttemptResult, Observer
+from podium.scheduler.state.observers import (
+    ATTEMPT_FAILED,
+    AttemptResult,
+    GroupAttemptResult,
+    Observer,
+)
 from podium.scheduler.state.options import SchedulerOptions
 from podium.scheduler.telemetry.slow_trace import Steps
 
@@ -152,6 +157,7 @@ class Scheduler:
             ask,
             recorded_nodes=options.recorded_nodes,
             verification=self.verification,
+            timer=self._clocks.timer,
         )
         self._actions = Actions(
             self._client,
@@ -409,7 +415,11 @@ class Scheduler:
         if found.preemption is not None:
             handler, scheduler = self._actions.failure_handler, pods[0].spec.scheduler_name
             handler.evict_for_group(turn.group, found.preemption, scheduler)
-        queue.requeue_group(turn, found.queue_code, changes)
+        pool = queue.requeue_group(turn, found.queue_code, changes)
+        left = sum(each.node is None for each in found.members)
+        if pool is not None:
+            for observer in self._observers:
+                observer.group_queued(pool, ATTEMPT_FAILED, left, enters=True)
         self._pod_ready.set()
 
     def _carry_out_group(

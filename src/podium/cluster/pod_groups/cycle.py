@@ -48,8 +48,14 @@ _USUAL_POLICY: Final = "PreemptLowerPriority"
 class GroupCycle:
     """Decides about pod groups with the decider of a scheduler."""
 
-    def __init__(self, decider: Decider, profiles: Mapping[str, Profile]) -> None:
-        self._decider = decider
+    def __init__(
+        self,
+        decider: Decider,
+        profiles: Mapping[str, Profile],
+        timer: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Decide by the *profiles*; *timer* measures the search for victims."""
+        self._decider, self._timer = decider, timer
         self._profiles = profiles
         #: Scheduler -> the profile by which pods of groups are decided, with and without claims.
         self._member_profiles: dict[tuple[str, bool], Profile] = {}
@@ -156,7 +162,11 @@ class GroupCycle:
         )
         reasons: list[str] = []
         for step in profile.group_post_filters:
+            begun = self._timer()
             outcome: GroupOutcome = yield from step.run_for_group(failed)
+            if step.evicts_pods:
+                found.preemption_code = outcome.code
+                found.preemption_seconds = self._timer() - begun
             if outcome.trial is not None:
                 found.trial = outcome.trial
             if outcome.code == SUCCESS:

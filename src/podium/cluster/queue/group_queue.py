@@ -235,6 +235,20 @@ class GroupQueue(SchedulingQueue):
         return found
 
     @override
+    def group_pool(self, group: str) -> Pool | None:
+        return super()._pool_of(entity_key(group))
+
+    @override
+    def groups_in_pools(self) -> dict[Pool, tuple[int, int]]:
+        found: dict[Pool, tuple[int, int]] = {}
+        for entity in self._entities.values():
+            pool = super()._pool_of(entity.key)
+            assert pool is not None  # a group that is an entity is in a pool
+            groups, pods = found.get(pool, (0, 0))
+            found[pool] = groups + 1, pods + len(entity.pods)
+        return found
+
+    @override
     def resting(self, changes: int) -> int:
         in_vain = sum(
             entity.seen_changes == changes and self._resting.get(entity.key) is not None

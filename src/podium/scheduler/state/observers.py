@@ -96,6 +96,9 @@ class Observer:
     def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
         """Pods are about to be deleted in favour of a pod group (`namespace/name`)."""
 
+    def eviction_ended(self, preemptor: str, seconds: float, *, failed: bool) -> None:
+        """The victims of a `pod` or a `podgroup` were deleted, or could not be."""
+
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """A pod was added (no old one), changed, or was deleted (no new one)."""
 
@@ -113,3 +116,6 @@ class Observer:
 
     def queued(self, queue: str, event: str, pods: int = 1) -> None:
         """Pods entered the active, backoff, unschedulable or gated *queue* because of *event*."""
+
+    def group_queued(self, queue: str, event: str, pods: int, *, enters: bool) -> None:
+        """Pods of a group entered a *queue*; *enters*: the group was not in it before."""
