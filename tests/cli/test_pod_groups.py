@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import Files, Podium
 from cli.manifests import node, pod
+from past.replay.test_pod_groups import recorded, too_small
 from render.json_schema import problems
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"
@@ -108,3 +109,68 @@ def test_groups_of_older_releases_are_refused(podium: Podium, write: Files) -> N
 
     assert result.code == 2
     assert "feature gate GenericWorkload=true is not supported" in result.err
+
+
+def test_a_history_shows_a_group_as_one_thing(podium: Podium, tmp_path: Path) -> None:
+    recorded(tmp_path, too_small)
+
+    result = podium("history", "replay", str(tmp_path))
+    told = json.loads(podium("history", "replay", str(tmp_path), "-o", "json").out)
+    member = podium("history", "replay", str(tmp_path), "--pod", "a1", "--attempt", "1")
+    judged = podium("history", "judge", str(tmp_path))
+
+    assert result.code == 0
+    assert "5 cycles of pod groups made again, 5 equal" in result.out
+    assert "attempts 1 to 4\npod group default/g does not fit" in result.out
+    assert "attempt 5\npod group default/g is scheduled: 3 pods get a node" in result.out
+    assert [(each["attempt"], each["lastAttempt"]) for each in told["podGroups"]] == [
+        (1, 4),
+        (5, 5),
+    ]
+    assert "undone because the group does not fit: default/a0 on n1, default/a1" in member.out
+    assert "pod group default/g: 3 placements, 3 agree; 3 must have a node" in judged.out
+    # Pods that fit and were undone are not missed.
+    assert "that Podium would place" not in judged.out
+
+
+def test_a_plan_schedules_groups_and_shows_each_as_one_thing(podium: Podium, too_big: str) -> None:
+    fits = podium("plan", too_big, "--add", "1:n1", *TOGETHER, "-o", "json").json
+    result = podium("plan", too_big, "--cordon", "n1", *TOGETHER)
+    waits = podium("plan", too_big, "--cordon", "n1", *TOGETHER, "-o", "json").json
+
+    schema = json.loads((SCHEMA.parent / "plan.schema.json").read_text())
+    assert not list(problems(waits, schema, schema))
+    [group] = fits["groups"]
+    assert (group["missing"], len(group["placed"]), group["why"]) == (0, 3, [])
+    [group] = waits["groups"]
+    assert (group["minCount"], group["placed"], group["missing"]) == (3, {}, 3)
+    assert group["cycle"]["missing"] == 2
+    # It rests and is tried in vain again and again, which is no reason to wait for it.
+    assert not waits["changes"][0]["unfinished"]
+    assert [each["message"] for each in waits["pending"]][1].startswith("0/2 nodes are available")
+    assert "default/g   3       0 of 3      3         <none>" in result.out
+    assert "undone because the group does not fit: default/a0 on n2" in result.out
+
+
+def test_a_plan_names_the_pods_that_are_evicted_for_a_group(podium: Podium, write: Files) -> None:
+    classes = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 10,
+        }
+    ]
+    low = [pod(f"low{n}", "1500m", nodeName=f"n{n}", priority=0) for n in (1, 2)]
+    cluster = write([*classes, node("n1", "2"), node("n2", "2"), *low], "cluster.json")
+    wanted = group("g", 2, priorityClassName="high")
+    new = write([wanted, *members(2, "1500m", priorityClassName="high")], "group.json")
+
+    found = podium("plan", cluster, "--apply", new, *TOGETHER, "-o", "json").json
+
+    assert {(each["pod"], each["node"], each["preemptor"]) for each in found["evicted"]} == {
+        ("default/low1", "n1", "pod group default/g"),
+        ("default/low2", "n2", "pod group default/g"),
+    }
+    [told] = found["groups"]
+    assert (len(told["placed"]), told["missing"]) == (2, 0)

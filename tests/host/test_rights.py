@@ -199,6 +199,23 @@ WITH_DEVICES = [
     _pod("claims", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]),
     _pod("extended", devices="1"),
 ]
+#: A group and its pod; read and written with the gate only.
+GROUP = list(
+    yaml.safe_load_all("""
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: together, namespace: default}
+spec:
+  schedulingPolicy:
+    gang: {minCount: 1}
+""")
+)
+GROUP.append(_pod("member", schedulingGroup={"podGroupName": "together"}))
+GROUP_RIGHTS = {
+    ("list", "scheduling.k8s.io", "podgroups"),
+    ("watch", "scheduling.k8s.io", "podgroups"),
+    ("patch", "scheduling.k8s.io", "podgroups/status"),
+}
 #: Whose binding is refused once: its claim is deleted, and made again.
 REFUSED = "/pods/extended/binding"
 #: Whose binding is carried out, though the answer says otherwise: the pod is read.
@@ -252,9 +269,14 @@ class _Noting(InProcessApi):
         return super().stream(path, params, idle_seconds=idle_seconds)
 
 
-@pytest.mark.parametrize("generation", ["v1.37", "v1.36", "v1.13"])
-def test_a_scheduler_uses_every_right_and_no_other(generation: str) -> None:
-    flags = {"scheduler_name": "podium"}
+@pytest.mark.parametrize(
+    ("generation", "groups"),
+    [("v1.37", True), ("v1.37", False), ("v1.36", False), ("v1.13", False)],
+)
+def test_a_scheduler_uses_every_right_and_no_other(generation: str, *, groups: bool) -> None:
+    flags: dict[str, Any] = {"scheduler_name": "podium"}
+    if groups:
+        flags["feature_gates"] = ({"GenericWorkload": True},)
     if generation == "v1.13":
         flags["provider"] = "DefaultProvider"
     else:
@@ -263,8 +285,8 @@ def test_a_scheduler_uses_every_right_and_no_other(generation: str) -> None:
     with SimulatedCluster(controllers=False) as cluster:
         api = _Noting(cluster)
         cluster.load(deepcopy([_node("n1"), _node("n2"), *VOLUMES, *DEVICES]))
-        cluster.load(deepcopy([*WITH_DEVICES, *LOW]))
-        chosen = ProfileSource(environment={}, **flags).choose()  # type: ignore[arg-type]
+        cluster.load(deepcopy([*WITH_DEVICES, *LOW, *GROUP]))
+        chosen = ProfileSource(environment={}, **flags).choose()
         options = ReplicaOptions(lease=Lease("podium-system", "podium", times))
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "podium-system"}}
         cluster.load([space])
@@ -276,7 +298,7 @@ def test_a_scheduler_uses_every_right_and_no_other(generation: str) -> None:
         cluster.run_for(900)
 
     found = used(api.requests)
-    expected = granted()
+    expected = granted() if groups else granted() - GROUP_RIGHTS
     events = {("create", "", "events"), ("patch", "", "events")}
     newer = {(verb, "events.k8s.io", "events") for verb, _, _ in events}
     if generation == "v1.37":
@@ -356,7 +378,7 @@ def test_a_real_api_server_allows_all_that_is_done_and_all_that_is_allowed_is_do
             if has_devices:
                 program.wait_for("devices", lambda: all(map(empty.node_of, ("claims", "extended"))))
 
-            expected = served(granted(), kinds)
+            expected = served(granted() - GROUP_RIGHTS, kinds)  # the gate is off
             expected -= {("create", "", "events"), ("patch", "", "events")}
             program.wait_for(
                 "volumes", lambda: ("patch", "", "persistentvolumes") in used(proxy.requests)

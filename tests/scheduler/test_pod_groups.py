@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.library.profile_source import ProfileSource
-from podium.virtual_cluster.cluster import SimulatedCluster
+from podium.virtual_cluster.cluster import Replica, SimulatedCluster
 
 CHOSEN = ProfileSource(environment={}, profile="v1.37", feature_gates=({"GenericWorkload": True},))
 
@@ -50,6 +50,16 @@ def group(minimum: int, name: str = "g", **spec: Any) -> dict[str, Any]:
 def priority_class(name: str, value: int) -> dict[str, Any]:
     about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     return {**about, "metadata": {"name": name}, "value": value}
+
+
+def metrics_of(replica: Replica) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """The metrics by name and labels, without the prefix of the scheduler."""
+    found = {}
+    for family in replica.run.host.metrics.collect():
+        for each in family.samples:
+            labels = tuple(sorted((k, v) for k, v in each.labels.items() if k != "profile"))
+            found[each.name.removeprefix("scheduler_"), labels] = each.value
+    return found
 
 
 @pytest.fixture
@@ -121,23 +131,78 @@ def test_pods_of_lower_priority_make_room_for_a_group() -> None:
         _preempted(cluster)
 
 
-def _preempted(cluster: SimulatedCluster) -> None:
+def _preempted(cluster: SimulatedCluster) -> Replica:
     cluster.load(
         [
             priority_class("high", 100),
-            *(node("n1"), node("n2")),
-            *(pod(f"low{n}", None, nodeName=f"n{n}") for n in (1, 2)),
+            *(node("n1"), node("n2"), group(1, "low")),
+            *(pod(f"low{n}", "low", nodeName=f"n{n}") for n in (1, 2)),
             group(2, priorityClassName="high"),
             *(pod(f"a{n}", priorityClassName="high") for n in range(2)),
         ]
     )
-    cluster.add_scheduler(CHOSEN.choose())
+    replica = cluster.add_scheduler(CHOSEN.choose())
     cluster.run_for(60)
 
     assert set(nodes_of(cluster)) == {"a0", "a1"}
     assert None not in nodes_of(cluster).values()
     events = cluster.registry.list("Event")
     [about, _] = [each for each in events if each["reason"] == "Preempted"]
-    [found] = cluster.registry.list("PodGroup")
+    [found] = [
+        each for each in cluster.registry.list("PodGroup") if each["metadata"]["name"] == "g"
+    ]
     uid = found["metadata"]["uid"]
     assert (about.get("note") or about["message"]) == f"Preempted by podgroup {uid} on node cluster"
+    return replica
+
+
+def test_cycles_are_counted_as_kube_scheduler_counts_them(cluster: SimulatedCluster) -> None:
+    cluster.load([node("n1"), node("n2"), group(3), *(pod(f"a{n}") for n in range(3))])
+    replica = cluster.add_scheduler(CHOSEN.choose())
+    cluster.run_for(2.5)
+    found = metrics_of(replica)
+
+    tried = found["podgroup_schedule_attempts_total", (("result", "unschedulable"),)]
+    assert tried == 2
+    attempts = "podgroup_scheduling_attempt_duration_seconds_count"
+    assert found[attempts, (("result", "unschedulable"),)] == tried
+    assert found["podgroup_scheduling_algorithm_duration_seconds_count", ()] == tried
+    status = (("result", "UnschedulableAndUnresolvable"),)
+    assert found["workload_preemption_attempts_total", status] == tried
+    searched = "preemption_evaluation_duration_seconds_count"
+    assert found[searched, (("preemptor", "podgroup"), *status)] == tried
+    # The group waits as one thing, with three pods.
+    assert found["queued_entities", (("queue", "backoff"), ("type", "podgroup"))] == 1
+    assert found["queued_entities", (("queue", "backoff"), ("type", "pod"))] == 0
+    assert found["pending_pods", (("queue", "backoff"),)] == 3
+    event = ("event", "ScheduleAttemptFailure")
+    came = "queue_incoming_entities_total"
+    assert found[came, (event, ("queue", "backoff"), ("type", "podgroup"))] == tried
+
+    cluster.load([node("n3"), pod("b", "absent")])
+    cluster.run_for(20)
+    found = metrics_of(replica)
+    assert found["podgroup_schedule_attempts_total", (("result", "scheduled"),)] == 1
+    assert found["pending_pods", (("queue", "incomplete"),)] == 1
+
+
+def test_evictions_for_a_group_are_counted() -> None:
+    with SimulatedCluster() as cluster:
+        replica = _preempted(cluster)
+        found = metrics_of(replica)
+
+    preemptor = ("preemptor", "podgroup")
+    assert found["podgroup_schedule_attempts_total", (("result", "waiting_on_preemption"),)] == 1
+    assert found["workload_preemption_attempts_total", (("result", "Success"),)] == 1
+    assert found["workload_preemption_victims_sum", ()] == 2
+    assert found["preemption_workload_disruptions_sum", (preemptor,)] == 2
+    ended = "preemption_execution_duration_seconds_count"
+    assert found[ended, (preemptor, ("result", "success"))] == 1
+
+
+def test_without_the_gate_there_are_no_metrics_of_groups(cluster: SimulatedCluster) -> None:
+    replica = cluster.add_scheduler(ProfileSource(environment={}, profile="v1.37").choose())
+    cluster.run_for(1)
+
+    names = {name for name, _ in metrics_of(replica)}
+    assert not [name for name in names if name.startswith(("podgroup_", "workload_"))]

@@ -23,10 +23,10 @@ SOURCES = Path(__file__).parents[2] / "src"
 class Lab:
     """A lab with its world of the start, in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *flags: str) -> None:
         command = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
         self.process = subprocess.Popen(
-            [*command, "--write-kubeconfig", str(folder / "kubeconfig")],
+            [*command, "--write-kubeconfig", str(folder / "kubeconfig"), *flags],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": str(SOURCES)},

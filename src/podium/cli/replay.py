@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.past.format.reading import History
-    from podium.past.format.records import Decided
+    from podium.past.format.records import Decided, GroupDecided
     from podium.past.replay.other_rules import ComparedMoment
     from podium.past.replay.replay import ReplayDifference, RulesOf
-    from podium.past.replay.seeking import Derived, Place
+    from podium.past.replay.seeking import Derived, DerivedGroup, Place
     from podium.render.decision.story import StoryLine
 
 #: The most differences that are printed.
@@ -233,6 +233,7 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
         None,
         ties=profile.ties,
         max_score=profile.max_score,
+        group=found.group,
         trace=found.decision.trace if output == "html" else None,
     )
     told = [] if output == "html" else _story(history, found.entry.pod, rules_of)
@@ -304,7 +305,24 @@ class _Result:
     corrected: int = 0
     torn: list[str] = field(default_factory=list)
     differences: list[ReplayDifference] = field(default_factory=list)
+    #: The cycles of pod groups, and those of them that differ.
+    cycles: int = 0
+    other_cycles: list[DerivedGroup] = field(default_factory=list)
+    #: The cycles of each pod group that ended otherwise than the one before, each with the number
+    #: of the last attempt that ended so.
+    groups: dict[str, list[tuple[DerivedGroup, int]]] = field(default_factory=dict)
     complete: bool = True
+
+    def note_group(self, found: DerivedGroup) -> None:
+        from podium.render.decision.pod_group import told  # noqa: PLC0415
+
+        self.cycles += 1
+        if found.difference:
+            self.other_cycles.append(found)
+        ended, last = self.groups.setdefault(found.entry.group, []), found.entry.attempt
+        if ended and told(ended[-1][0].decision) == told(found.decision):
+            found, _ = ended.pop()
+        ended.append((found, last))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -329,13 +347,32 @@ class _Result:
                 }
                 for each in self.differences
             ],
+            "podGroups": [
+                {**_group_data(each), "lastAttempt": last}
+                for ended in self.groups.values()
+                for each, last in ended
+            ],
+            "podGroupDifferences": [_group_data(each) for each in self.other_cycles],
         }
+
+
+def _group_data(found: DerivedGroup) -> dict[str, Any]:
+    """A cycle of a pod group, as plain data."""
+    from podium.render.decision import pod_group  # noqa: PLC0415
+
+    return {
+        **pod_group.as_json(found.decision),
+        "attempt": found.entry.attempt,
+        "time": shown_time(found.entry.time),
+        "asRecorded": not found.difference,
+        **({"what": found.difference} if found.difference else {}),
+    }
 
 
 def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: bool) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import Torn  # noqa: PLC0415
-    from podium.past.replay.seeking import derive_all  # noqa: PLC0415
+    from podium.past.replay.seeking import DerivedGroup, derive_all  # noqa: PLC0415
 
     total = sum(1 for _ in history.decisions())
     result = _Result()
@@ -350,6 +387,9 @@ def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: b
                 continue
             if found is None:
                 result.asked_extenders += 1
+                continue
+            if isinstance(found, DerivedGroup):
+                result.note_group(found)
                 continue
             result.corrected += bool(found.entry.differences)
             if found.difference is None:
@@ -366,14 +406,18 @@ def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: b
         write_data(result.as_json(), output)
     if result.damaged:
         return InputError.exit_code
-    return int(bool(result.differences)) if result.complete else 130
+    differs = bool(result.differences or result.other_cycles)
+    return int(differs) if result.complete else 130
 
 
 def _print(result: _Result, total: int) -> None:
-    from podium.render.plain import counted, printable  # noqa: PLC0415
+    from podium.render.plain import counted  # noqa: PLC0415
 
     done = result.equal + len(result.differences)
     write(f"{counted(done, 'decision')} made again, {result.equal} equal\n")
+    if result.cycles:
+        equal = result.cycles - len(result.other_cycles)
+        write(f"{counted(result.cycles, 'cycle')} of pod groups made again, {equal} equal\n")
     if result.matrices:
         write(f"  {result.matrices:>8}  with equal verdicts and scores of every node\n")
     if result.asked_extenders:
@@ -384,13 +428,40 @@ def _print(result: _Result, total: int) -> None:
         write(f"  {total - done:>8}  not compared: interrupted\n")
     for sentence in result.torn:
         note(sentence)
-    if result.differences:
+    _print_groups(result)
+    _print_differences(result)
+
+
+def _print_groups(result: _Result) -> None:
+    """Each pod group as one thing: how its cycles ended."""
+    from podium.render.decision.pod_group import told  # noqa: PLC0415
+    from podium.render.plain import printable  # noqa: PLC0415
+
+    for ended in list(result.groups.values())[:_MOST]:
+        for found, last in ended:
+            first = found.entry.attempt
+            which = f"attempt {first}" if first == last else f"attempts {first} to {last}"
+            write(f"\n{shown_time(found.entry.time)}  {which}\n")
+            head, *more = map(printable, told(found.decision))
+            write("\n  ".join((head, *more)) + "\n")
+    if len(result.groups) > _MOST:
+        write(f"\n{len(result.groups) - _MOST} more pod groups are in -o json\n")
+
+
+def _print_differences(result: _Result) -> None:
+    from podium.render.plain import printable  # noqa: PLC0415
+
+    groups = [f"{_line(each.entry)}: {printable(each.difference)}" for each in result.other_cycles]
+    pods = [f"{_line(each.entry)}: {printable(each.what)}" for each in result.differences]
+    found = [*groups, *pods]
+    if found:
         write("\nDifferences:\n")
-    for each in result.differences[:_MOST]:
-        write(f"  {_line(each.entry)}: {printable(each.what)}\n")
-    if len(result.differences) > _MOST:
-        write(f"  and {len(result.differences) - _MOST} more\n")
+    for text in found[:_MOST]:
+        write(f"  {text}\n")
+    if len(found) > _MOST:
+        write(f"  and {len(found) - _MOST} more\n")
 
 
-def _line(entry: Decided) -> str:
-    return f"{shown_time(entry.time)}  {entry.pod}, attempt {entry.attempt}"
+def _line(entry: Decided | GroupDecided) -> str:
+    name = getattr(entry, "pod", None) or f"pod group {entry.group}"
+    return f"{shown_time(entry.time)}  {name}, attempt {entry.attempt}"

@@ -25,6 +25,7 @@ from podium.past.decisions.decision_log import DecisionLog
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.clock import Clocks, real_clocks
+from podium.scheduler.telemetry.group_metrics import GroupMetrics
 from podium.scheduler.telemetry.logs import DecisionLines
 from podium.scheduler.telemetry.metrics import Metrics
 from podium.scheduler.telemetry.rule_timings import RuleTimings
@@ -127,6 +128,10 @@ class SchedulerHost:
             self._lines,
             SlowTrace(log, options.slow_seconds),
         ]
+        self._group_metrics = GroupMetrics()
+        if chosen.schedules_groups:
+            self._observers.append(self._group_metrics)
+            self.metrics.more.append(self._group_metrics.families)
         if self.shadow is not None:
             self.metrics.more.append(self.shadow.families)
         self._observers += observers
@@ -351,6 +356,10 @@ class SchedulerHost:
         self.metrics.pending = lambda: {
             str(pool): count for pool, count in scheduler.queue.counts().items()
         }
+        self.metrics.groups = lambda: {
+            str(pool): counts for pool, counts in scheduler.queue.groups_in_pools().items()
+        }
+        self._group_metrics.unit_of = scheduler.state.evicted_with
         self.metrics.cache_size = scheduler.state.sizes
         self.metrics.binding = lambda: scheduler.binding
         verification = scheduler.verification

@@ -82,6 +82,7 @@ class ShadowScheduler(Scheduler):
         )
         self._shadow.waiting = lambda: judge.waiting
         self._shadow.missed = lambda: judge.missed
+        self._shadow.min_count = lambda key: _min_count(judge, key)
         return judge.state, JudgedIndexes(judge, self._clocks.steady, self._pod_ready.set)
 
     def _report(self, judgement: Judgement) -> None:
@@ -118,3 +119,10 @@ class ShadowScheduler(Scheduler):
                     await self._pod_ready.wait()
             except TimeoutError:
                 pass
+
+
+def _min_count(judge: Judge, key: str) -> int | None:
+    """How many pods of a group must have a node; None if it is not there."""
+    namespace, _, name = key.partition("/")
+    group = judge.state.cache.columns.catalog.pod_groups.get(name, namespace)
+    return None if group is None else group.min_count

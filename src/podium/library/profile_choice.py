@@ -64,6 +64,11 @@ class ChosenProfiles:
         """The schedulers whose pods are decided about."""
         return frozenset(each.scheduler_name for each in self.profiles)
 
+    @property
+    def schedules_groups(self) -> bool:
+        """Whether any of them schedules the pods of a pod group together."""
+        return any(each.schedules_groups for each in self.profiles)
+
     def profile_of(self, pod: Pod) -> Profile:
         """The profile that decides about a pod."""
         wanted = pod.spec.scheduler_name

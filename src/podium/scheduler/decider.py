@@ -57,8 +57,9 @@ class LiveDecider:
         *,
         recorded_nodes: int = 0,
         verification: Verification | None = None,
+        timer: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """Decide by the *profiles*; *ask* answers questions to extenders.
+        """Decide by the *profiles*; *ask* answers questions to extenders, *timer* measures.
 
         In a cluster of no more than *recorded_nodes* nodes, a decision keeps every verdict and
         score that led to it. *verification* says which attempts are decided twice.
@@ -67,7 +68,7 @@ class LiveDecider:
         self._ask = ask
         self._recorded_nodes = recorded_nodes
         self._decider = decider_on(state, profiles, verification=verification)
-        self._groups = GroupCycle(self._decider, profiles)
+        self._groups = GroupCycle(self._decider, profiles, timer)
 
     @property
     def ties(self) -> Ties:

@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from podium.cluster.cache.trimming import Trimmer
-from podium.cluster.pod_groups.cycle import failed_before
+from podium.cluster.pod_groups.cycle import failed_before, not_found, own_decision
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queued_group import GroupTurn
 from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.verification import Verification
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.group_decision import ERROR, SUCCESS
+from podium.engine.framework.group_decision import SUCCESS
 from podium.engine.rows.rows import OneRow
 from podium.errors import ConfigError
-from podium.objects.names import quoted
 from podium.profiles.watched_kinds import watched_kinds
 from podium.scheduler.crashes import Crashes, described
 from podium.scheduler.decider import LiveDecider
@@ -34,7 +33,12 @@ from podium.scheduler.placing.worker_pool import WorkerPool
 from podium.scheduler.state.clock import real_clocks
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
-from podium.scheduler.state.observers import AttemptResult, Observer
+from podium.scheduler.state.observers import (
+    ATTEMPT_FAILED,
+    AttemptResult,
+    GroupAttemptResult,
+    Observer,
+)
 from podium.scheduler.state.options import SchedulerOptions
 from podium.scheduler.telemetry.slow_trace import Steps
 
@@ -153,6 +157,7 @@ class Scheduler:
             ask,
             recorded_nodes=options.recorded_nodes,
             verification=self.verification,
+            timer=self._clocks.timer,
         )
         self._actions = Actions(
             self._client,
@@ -197,11 +202,14 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no pod is to be attempted, resting or being bound, and no write is under way."""
+        """Whether no pod is to be attempted, resting or being bound, and no write is under way.
+
+        A pod group that was rejected rests again and again. It does not count if nothing changed.
+        """
         counts = self.queue.counts()
         return (
             not counts[Pool.ACTIVE]
-            and not counts[Pool.BACKOFF]
+            and not self.queue.resting(self.state.changes)
             and not self.queue.in_flight
             and not self.binding
             and not len(self._writes)
@@ -393,27 +401,41 @@ class Scheduler:
         if not waiting:
             queue.requeue_group(turn, SUCCESS)
             return
-        began, pods = self._clocks.steady(), [each.pod for each in waiting]
+        pods, changes = [each.pod for each in waiting], self.state.changes
+        for observer in self._observers:
+            observer.group_attempting()
+        began = self._clocks.steady()
         group = self.cache.columns.catalog.pod_groups.get(turn.group.name, turn.group.namespace)
         if group is None:
-            error = f"podgroup.scheduling.k8s.io {quoted(turn.group.name)} not found"
-            found = failed_before(turn.group, pods, error)
+            found = not_found(turn.group.key, pods)
         else:
             found = await self._group_decided(group, pods)
             self._actions.groups.write(group, found)
-        self._carry_out_group(waiting, found, began)
+        self._carry_out_group(turn, waiting, found, began)
         if found.preemption is not None:
             handler, scheduler = self._actions.failure_handler, pods[0].spec.scheduler_name
             handler.evict_for_group(turn.group, found.preemption, scheduler)
-        queue.requeue_group(turn, found.queue_code)
+        pool = queue.requeue_group(turn, found.queue_code, changes)
+        left = sum(each.node is None for each in found.members)
+        if pool is not None:
+            for observer in self._observers:
+                observer.group_queued(pool, ATTEMPT_FAILED, left, enters=True)
         self._pod_ready.set()
 
-    def _carry_out_group(self, waiting: Sequence[Turn], found: GroupDecision, began: float) -> None:
+    def _carry_out_group(
+        self, turn: GroupTurn, waiting: Sequence[Turn], found: GroupDecision, began: float
+    ) -> None:
         """Assume and bind the pods of a group that get a node; the others return to the queue."""
-        seconds = (self._clocks.steady() - began) / len(waiting)
+        seconds = self._clocks.steady() - began
+        results = tuple(
+            self._member_result(member, found, outcome, began, seconds / len(waiting))
+            for member, outcome in zip(waiting, found.members, strict=True)
+        )
+        cycle = GroupAttemptResult(found, results[0].profile, turn.number, began, seconds, results)
+        for observer in self._observers:
+            observer.group_attempted(cycle)
         placed: list[tuple[Turn, AttemptResult]] = []
-        for member, outcome in zip(waiting, found.members, strict=True):
-            result = self._member_result(member, outcome, began, seconds)
+        for member, outcome, result in zip(waiting, found.members, results, strict=True):
             for observer in self._observers:
                 observer.attempted(result)
             if outcome.node is None:
@@ -431,23 +453,26 @@ class Scheduler:
             self._actions.binder.start(member, result)
 
     def _member_result(
-        self, member: Turn, outcome: MemberResult, began: float, seconds: float
+        self,
+        member: Turn,
+        found: GroupDecision,
+        outcome: MemberResult,
+        began: float,
+        seconds: float,
     ) -> AttemptResult:
         """What became of one pod of a group, for those who look on and for its binding."""
-        pod = member.pod
-        profile = self.profiles[pod.spec.scheduler_name]
-        decision = outcome.decision
-        if decision is None:
-            nodes = len(self.cache.columns.nodes.order)
-            decision = Decision(pod.key, pod.uid, profile.name, nodes=nodes)
-        elif outcome.node is None and decision.node is not None:
-            decision = decision.without_node()
-        if outcome.node is None:
-            decision.group_message = outcome.message
-            if outcome.code == ERROR and not decision.error:
-                decision.error = outcome.message
-        queued_at = max(member.queued.timestamp, 0.0)
-        return AttemptResult(pod, decision, profile, member.number, began, seconds, queued_at)
+        profile = self.profiles[member.pod.spec.scheduler_name]
+        decision = own_decision(outcome, profile.name, self.cache.columns)
+        return AttemptResult(
+            member.pod,
+            decision,
+            profile,
+            member.number,
+            began,
+            seconds,
+            max(member.queued.timestamp, 0.0),
+            group=found,
+        )
 
     def _ask_permits(self, result: AttemptResult) -> None:
         """Note which permit rules let the pod wait before its binding."""

@@ -38,6 +38,7 @@ def data_routes(page_data: PageSource, *, read_only: bool = False) -> list[Route
         Route("/nodes/{name}", _with_errors(handlers.node)),
         Route("/pods", _with_errors(handlers.pods)),
         Route("/pending", _with_errors(handlers.pending)),
+        Route("/groups/{namespace}/{name}", _with_errors(handlers.group)),
         Route("/timeline", _with_errors(handlers.timeline)),
         Route("/past", _with_errors(handlers.past)),
         Route("/past/cluster", _with_errors(handlers.cluster_at)),
@@ -105,6 +106,13 @@ class _Handlers:
         given = request.query_params
         namespace, labels = given.get("namespace", ""), given.get("labels", "")
         return _cached(request, self._page_data.pending(_query(request), namespace, labels))
+
+    async def group(self, request: Request) -> Response:
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        found = self._page_data.group(namespace, name)
+        if found is None:
+            raise _RequestError(404, f"there is no pod group {namespace}/{name}")
+        return _cached(request, found)
 
     async def timeline(self, request: Request) -> Response:
         given = request.query_params

@@ -25,6 +25,9 @@ class PageSource(Protocol):
     def pending(self, query: str = "", namespace: str = "", labels: str = "") -> Data:
         """The pending pods, with the reason of each."""
 
+    def group(self, namespace: str, name: str) -> Data | None:
+        """A pod group with its pods and its last cycle; None: unknown group."""
+
     def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
         """What happened to pods, the newest first."""
 

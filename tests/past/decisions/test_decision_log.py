@@ -252,3 +252,13 @@ def test_a_full_disk_stops_the_file_and_nothing_else() -> None:
 
     assert told == ["decisions are not written to /dev/full any more: no space left on device"]
     assert len(log) == 2
+
+
+def test_what_became_of_its_group_comes_back() -> None:
+    told = tried(simulation(node("n1")), pod("p"))
+    told.decision.group_message = "pod group is unschedulable"
+    log = DecisionLog()
+    log.attempted(told)
+
+    [entry] = log.of("default", "p")
+    assert entry.decision().message == "pod group is unschedulable"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.cluster.cache.eviction_trial import EvictionTrial
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.cycle.pre_filter import PreFilter
+from podium.engine.framework.decision import Decision
 from podium.engine.framework.group_decision import (
     ERROR,
     GROUP_UNSCHEDULABLE,
@@ -27,18 +28,19 @@ from podium.engine.framework.group_decision import (
     Progress,
 )
 from podium.engine.framework.post_filter import FailedGroup, TrialPlacement
+from podium.objects.kinds.meta import ObjectMeta
+from podium.objects.kinds.pod_group import PodGroup
 from podium.objects.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from podium.cluster.decider import Decider
-    from podium.engine.framework.decision import Decision
     from podium.engine.framework.group_decision import Code, GroupPreemption
     from podium.engine.framework.post_filter import GroupOutcome
     from podium.engine.framework.profile import Profile
+    from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
-    from podium.objects.kinds.pod_group import PodGroup
 
 _USUAL_POLICY: Final = "PreemptLowerPriority"
 
@@ -46,8 +48,14 @@ _USUAL_POLICY: Final = "PreemptLowerPriority"
 class GroupCycle:
     """Decides about pod groups with the decider of a scheduler."""
 
-    def __init__(self, decider: Decider, profiles: Mapping[str, Profile]) -> None:
-        self._decider = decider
+    def __init__(
+        self,
+        decider: Decider,
+        profiles: Mapping[str, Profile],
+        timer: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Decide by the *profiles*; *timer* measures the search for victims."""
+        self._decider, self._timer = decider, timer
         self._profiles = profiles
         #: Scheduler -> the profile by which pods of groups are decided, with and without claims.
         self._member_profiles: dict[tuple[str, bool], Profile] = {}
@@ -154,7 +162,11 @@ class GroupCycle:
         )
         reasons: list[str] = []
         for step in profile.group_post_filters:
+            begun = self._timer()
             outcome: GroupOutcome = yield from step.run_for_group(failed)
+            if step.evicts_pods:
+                found.preemption_code = outcome.code
+                found.preemption_seconds = self._timer() - begun
             if outcome.trial is not None:
                 found.trial = outcome.trial
             if outcome.code == SUCCESS:
@@ -194,6 +206,28 @@ def failed_before(
         queue_code=ERROR,
         decided_at=now,
     )
+
+
+def not_found(key: str, pods: Sequence[Pod]) -> GroupDecision:
+    """All pods of a group get an error, because the group is not there any more."""
+    namespace, _, name = key.partition("/")
+    group = PodGroup(metadata=ObjectMeta(name=name, namespace=namespace))
+    return failed_before(group, pods, f"podgroup.scheduling.k8s.io {quoted(name)} not found")
+
+
+def own_decision(member: MemberResult, profile: str, view: View) -> Decision:
+    """The decision about one pod of a group; one that gets no node after all says why."""
+    decision = member.decision
+    if decision is None:
+        pod, nodes = member.pod, len(view.nodes.order)
+        decision = Decision(pod.key, pod.uid, profile, nodes=nodes, verdicts=view.verdicts)
+    elif member.node is None and decision.node is not None:
+        decision = decision.without_node()
+    if member.node is None:
+        decision.group_message = member.message
+    if member.code == ERROR and not decision.error:
+        decision.error = member.message
+    return decision
 
 
 class _Run:

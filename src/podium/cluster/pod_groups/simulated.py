@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.cluster.pod_groups.condition import condition_after, with_condition
-from podium.cluster.pod_groups.cycle import GroupCycle
+from podium.cluster.pod_groups.cycle import GroupCycle, own_decision
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.group_decision import ERROR
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.pod_groups import GangGate
 
@@ -68,6 +67,24 @@ class SimulatedGroups:
             decision.held = refused
             yield self._simulation.step_of(pod, self._attempts.get(pod.uid, 0) + 1, decision)
 
+    def look(
+        self, key: str, pods: Sequence[Pod]
+    ) -> tuple[GroupDecision | None, dict[str, Decision]]:
+        """Decide about the waiting pods of a group, and carry nothing out.
+
+        The cycle, or None if the group is held; and the decision about each pod by its key.
+        """
+        simulation = self._simulation
+        self.expect(pods)
+        held, group = self.hold(pods), self.named(key)
+        if held is not None or group is None:
+            assert held is not None  # a missing group holds its pods
+            return None, {each.pod.key: each.decision for each in self.held(pods, held)}
+        found = simulation.answered(self.cycle.run(group, pods, recording=True))
+        columns, name = simulation.cache.columns, simulation.profile_of(pods[0]).name
+        own = {each.pod.key: own_decision(each, name, columns) for each in found.members}
+        return found, own
+
     def run(
         self,
         group: PodGroup,
@@ -106,18 +123,10 @@ class SimulatedGroups:
         return GroupStep(found, tuple(steps), tuple(left))
 
     def _step(self, member: MemberResult, found: GroupDecision) -> Step:
-        """The step of one pod; a decision of a pod that is not placed after all says why."""
-        decision = member.decision
-        if decision is None:
-            decision = self._blank(member.pod)
-        elif member.node is None and decision.node is not None:
-            decision = decision.without_node()
-        if member.node is None:
-            decision.group_message = member.message
-        if member.code == ERROR and not decision.error:
-            decision.error = member.message
-        attempt = self._attempts[member.pod.uid]
-        return self._simulation.step_of(member.pod, attempt, decision, found)
+        simulation, pod = self._simulation, member.pod
+        name = simulation.profile_of(pod).name
+        decision = own_decision(member, name, simulation.cache.columns)
+        return simulation.step_of(pod, self._attempts[pod.uid], decision, found)
 
     def _blank(self, pod: Pod) -> Decision:
         columns = self._simulation.cache.columns

@@ -191,10 +191,11 @@ class GroupQueue(SchedulingQueue):
         self._nominations.refresh(given)
         return self._join(queued, now)
 
-    def requeue_group(self, turn: GroupTurn, code: Code) -> Pool | None:
+    def requeue_group(self, turn: GroupTurn, code: Code, seen_changes: int = -1) -> Pool | None:
         """End the turn of a group; its pods that came back, and new ones, are the group again.
 
-        *code* is the status of the cycle. None if no pod is left.
+        *code* is the status of the cycle, *seen_changes* the number of changes of the cluster that
+        it had seen. None if no pod is left.
         """
         now = self._catch_up()
         key = turn.group.key
@@ -217,6 +218,7 @@ class GroupQueue(SchedulingQueue):
             entity.errors += 1
         else:
             entity.rejections, entity.errors = entity.rejections + 1, 0
+            entity.seen_changes = seen_changes
         if code != SUCCESS or not any(each.pod.uid in tried for each in pods.values()):
             entity.timestamp = now
         entity.failed_at, entity.flushed_at = entity.timestamp, NEVER
@@ -231,6 +233,28 @@ class GroupQueue(SchedulingQueue):
         found[Pool.INCOMPLETE] = sum(map(len, self._incomplete.values()))
         found[Pool.PENDING] = sum(map(len, self._pending.values()))
         return found
+
+    @override
+    def group_pool(self, group: str) -> Pool | None:
+        return super()._pool_of(entity_key(group))
+
+    @override
+    def groups_in_pools(self) -> dict[Pool, tuple[int, int]]:
+        found: dict[Pool, tuple[int, int]] = {}
+        for entity in self._entities.values():
+            pool = super()._pool_of(entity.key)
+            assert pool is not None  # a group that is an entity is in a pool
+            groups, pods = found.get(pool, (0, 0))
+            found[pool] = groups + 1, pods + len(entity.pods)
+        return found
+
+    @override
+    def resting(self, changes: int) -> int:
+        in_vain = sum(
+            entity.seen_changes == changes and self._resting.get(entity.key) is not None
+            for entity in self._entities.values()
+        )
+        return super().resting(changes) - in_vain
 
     @override
     def lengths(self) -> tuple[int, int, int, int]:

@@ -321,6 +321,21 @@ class SchedulingQueue:
         self._catch_up()
         return dict(zip(_POOLS, self.lengths(), strict=True))
 
+    def group_pool(self, group: str) -> Pool | None:  # noqa: ARG002  there are none here
+        """Where a pod group waits; None if it does not."""
+        return None
+
+    def groups_in_pools(self) -> dict[Pool, tuple[int, int]]:
+        """How many groups each pool holds, and how many pods these have."""
+        return {}
+
+    def resting(self, changes: int) -> int:  # noqa: ARG002  of groups only
+        """How many pods or groups are in backoff and may come out otherwise the next time.
+
+        *changes* counts the changes of the cluster so far.
+        """
+        return len(self._resting)
+
     def lengths(self) -> tuple[int, int, int, int]:
         """How many pods were active, in backoff, unschedulable and gated after the last call."""
         gated = self._waiting.gated

@@ -38,6 +38,8 @@ class QueuedGroup:
     pods: dict[str, QueuedPod] = field(default_factory=dict)
     #: How many pods there were when its rest began, which decides how long it may get.
     size: int = 0
+    #: How many changes of the cluster its last cycle had seen; -1 before it was rejected.
+    seen_changes: int = -1
     #: A group is never tried before its rest is over.
     rests_apart: bool = True
 

@@ -8,7 +8,7 @@ question and is sent the reply. Without extenders it never yields, and `run` run
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,15 +31,17 @@ if TYPE_CHECKING:
     from podium.engine.state.reservation import Reservation
     from podium.engine.state.view import View
 
+T = TypeVar("T")
+
 NO_NODES = "no nodes available to schedule pods"
 
 
-def run(steps: Generator[Any, Any, Decision]) -> Decision:
+def run(steps: Generator[Any, Any, T]) -> T:
     """Run the cycle of a profile without extenders to its end."""
     try:
         question = next(steps)
     except StopIteration as done:
-        decision: Decision = done.value
+        decision: T = done.value
         return decision
     raise RuntimeError(f"{question!r} needs an answer; run the cycle with extenders")
 

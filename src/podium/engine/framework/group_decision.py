@@ -121,6 +121,9 @@ class GroupDecision:
     #: The run without the possible victims, if there was one.
     trial: GroupAttempt | None = None
     preemption: GroupPreemption | None = None
+    #: The status of the search for victims and how long it took; empty if there was none.
+    preemption_code: str = ""
+    preemption_seconds: float = 0.0
     waits_for_preemption: bool = False
     released: tuple[ClaimRelease, ...] = ()
     #: Pod and node of everything that fitted and was undone, because the group does not fit.

@@ -162,6 +162,7 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
         columns.shapes,
         matrix,
         None if devices is None else _packed_devices(devices),
+        decision.group_message,
     )
     packed = _encode(head)
     body = len(packed).to_bytes(4, "little") + packed
@@ -188,6 +189,7 @@ def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabula
     if head[20] is not None:
         made.reservations = {**made.reservations, DEVICES: _devices(head[20])}
     made.extender_failed = head[15] or {}
+    made.group_message = head[21]
     reader = _Reader(body[end:], head[18])
     if head[19]:
         _fill_matrix(made, reader, names, head[17])

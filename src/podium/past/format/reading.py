@@ -24,6 +24,7 @@ from podium.past.format.records import (
     Decided,
     Dropped,
     FieldsChanged,
+    GroupDecided,
     Put,
 )
 from podium.past.format.writing import segments_in
@@ -216,10 +217,18 @@ class _Entries:
 
 def _decoded(part: bytes, path: Path) -> list[AnyRecord]:
     try:
-        return _records.decode(part)
+        found = _records.decode(part)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         hint = "a newer version of podium may have written it"
         raise InputError(f"cannot be read: {error}", where=str(path), hint=hint) from None
+    if not any(type(record) is GroupDecided for record in found):
+        return found
+    return [each for record in found for each in _told(record)]
+
+
+def _told(record: AnyRecord) -> tuple[AnyRecord, ...]:
+    """A record as readers see it: the decisions of a group follow the cycle of the group."""
+    return (record, *record.members) if isinstance(record, GroupDecided) else (record,)
 
 
 def object_change(

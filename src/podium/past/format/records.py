@@ -97,11 +97,33 @@ class Decided(Record, frozen=True, array_like=True, tag=4):
     decided_at: float = 0.0
     #: What kept answers gave otherwise, where the decision was verified and they did.
     differences: tuple[str, ...] = ()
+    #: The pod group (`namespace/name`) in whose cycle it was made. A `GroupDecided` has it then.
+    group: str = ""
 
     @property
     def made_at(self) -> float:
         """The time for which the decision was made; in older histories, when it began."""
         return self.decided_at or self.time - self.seconds
+
+
+class GroupDecided(Record, frozen=True, array_like=True, tag=13):
+    """A cycle of a pod group. Readers tell it first, then the decision about each of its pods."""
+
+    group: str
+    uid: str
+    #: Which attempt it is for this group, from 1.
+    attempt: int
+    code: str
+    #: The same for equal cycles: outcome, texts, what was undone, preemption.
+    digest: int
+    #: The decision about each pod, in the order in which the pods were tried.
+    members: tuple[Decided, ...]
+    #: For each search for a node, those for preemption included, what it moved: the number of tied
+    #: nodes, the nodes taken from the node order, and whether the last one did not count.
+    searches: tuple[tuple[int, int, bool], ...] = ()
+    extenders: bool = False
+    #: The time for which the decisions were made.
+    decided_at: float = 0.0
 
 
 class Nominated(Record, frozen=True, array_like=True, tag=5):
@@ -125,6 +147,8 @@ class Evicting(Record, frozen=True, array_like=True, tag=7):
 
     pod: str
     victims: tuple[str, ...]
+    #: The pod group in whose favour it is; the pod is empty then.
+    group: str = ""
 
 
 class Kept(Record, frozen=True, array_like=True, tag=8):
@@ -174,6 +198,7 @@ AnyRecord = (
     | FieldsChanged
     | Dropped
     | Decided
+    | GroupDecided
     | Nominated
     | Forgotten
     | Evicting

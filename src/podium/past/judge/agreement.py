@@ -98,6 +98,31 @@ def compare_placement(decision: Decision, theirs: str, time: float = 0.0) -> Pla
 
 
 @dataclass(slots=True)
+class JudgedGroup:
+    """The placements of the pods of one pod group."""
+
+    #: namespace/name.
+    name: str
+    #: How many pods must have a node; None where the group itself is not known.
+    min_count: int | None = None
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+
+    @property
+    def pods(self) -> int:
+        """The number of placements that were compared."""
+        return sum(self.counts.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The group as plain data."""
+        return {"name": self.name, "minCount": self.min_count, "pods": self.pods, **self.counts}
+
+    def __str__(self) -> str:
+        agree = self.pods - self.counts[DIFFERENT]
+        needed = "" if self.min_count is None else f"; {self.min_count} must have a node"
+        return f"pod group {self.name}: {counted(self.pods, 'placement')}, {agree} agree{needed}"
+
+
+@dataclass(slots=True)
 class Agreement:
     """How many placements agree with Podium's decisions, and how the others differ."""
 
@@ -112,6 +137,8 @@ class Agreement:
     #: Pods that Podium finds a node for where the other scheduler reported none.
     missed: int = 0
     differences: Sequence[PlacementComparison] = ()
+    #: The pod groups of the pods.
+    groups: Sequence[JudgedGroup] = ()
 
     @property
     def pods(self) -> int:
@@ -139,6 +166,7 @@ class Agreement:
             "undecided": self.undecided,
             "waiting": self.waiting,
             "missed": self.missed,
+            "podGroups": [each.as_json() for each in self.groups],
             "differences": [each.as_json() for each in self.listed(verbose=verbose)],
         }
 
@@ -171,6 +199,8 @@ def agreement_text(found: Agreement, limit: int = 50, *, verbose: bool = False) 
         lines.append(f"  {found.missed:>8}  pods reported as unschedulable that Podium would place")
     if found.waiting:
         lines.append(f"  {found.waiting:>8}  pods not placed yet, or not judged yet")
+    lines += map(str, found.groups[:limit])
+    lines += [f"and {len(found.groups) - limit} more pod groups"] * (len(found.groups) > limit)
     listed = found.listed(verbose=verbose)
     if not listed:
         return "\n".join(lines) + "\n"

@@ -404,7 +404,8 @@ class Judge:
             self._taken.popleft()
             self._postponed[taken.pod.uid] = taken
             return
-        if not self._hypotheses.fails_in_another_order(taken.pod):
+        # A pod of a group that fits is undone where the group does not.
+        if not taken.pod.group and not self._hypotheses.fails_in_another_order(taken.pod):
             self.missed += 1
         self._fail(taken)
 

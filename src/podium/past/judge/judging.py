@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from podium.objects.kinds.pod_group import PodGroup
 from podium.past.format.reading import ObjectChange, SegmentStart
 from podium.past.format.records import Checkpoint
 from podium.past.judge.judge import Judge
@@ -26,6 +27,7 @@ def judge_history(entries: Iterable[Entry], rules_of: RulesOf, shadow: Shadow) -
     judge: Judge | None = None
     in_checkpoint = False
     missed = 0
+    minimum: dict[str, int] = {}
 
     def finish() -> None:
         nonlocal missed
@@ -43,10 +45,13 @@ def judge_history(entries: Iterable[Entry], rules_of: RulesOf, shadow: Shadow) -
             in_checkpoint = False
         elif isinstance(entry, ObjectChange) and not in_checkpoint and is_read(entry.kind):
             assert judge is not None
+            if isinstance(entry.new, PodGroup):
+                minimum[entry.key] = entry.new.min_count
             judge.feed(entry)
             judge.advance()
     finish()
     waiting = judge.waiting if judge is not None else 0
+    shadow.min_count = minimum.get
     shadow.missed = lambda: missed
     shadow.waiting = lambda: waiting
 

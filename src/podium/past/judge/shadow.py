@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.past.judge.agreement import KINDS, SAME, Agreement, agreement_text
+from podium.past.judge.agreement import KINDS, SAME, Agreement, JudgedGroup, agreement_text
 from podium.scheduler.telemetry.metric_types import Counters, gauges
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class Shadow:
         #: other scheduler found no node for and Podium did.
         self.waiting: Callable[[], int] = lambda: 0
         self.missed: Callable[[], int] = lambda: 0
+        #: The pod groups whose pods were judged, by `namespace/name`.
+        self._groups: dict[str, JudgedGroup] = {}
+        #: Set by the scheduler: how many pods of a group must have a node, where that is known.
+        self.min_count: Callable[[str], int | None] = lambda _: None
 
     def judged(self, judgement: Judgement) -> None:
         """Count a judgement."""
@@ -45,6 +49,8 @@ class Shadow:
             self._undecided += 1
             return
         self._counts[found.kind] += 1
+        if group := judgement.pod.group:
+            self._groups.setdefault(group, JudgedGroup(group)).counts[found.kind] += 1
         if found.detail:
             self._details[found.detail] += 1
         if found.kind != SAME:
@@ -54,6 +60,9 @@ class Shadow:
 
     def agreement(self) -> Agreement:
         """The comparison so far."""
+        for group in self._groups.values():
+            known = self.min_count(group.name)
+            group.min_count = group.min_count if known is None else known
         return Agreement(
             dict(self._counts),
             dict(self._details),
@@ -61,6 +70,7 @@ class Shadow:
             self.waiting(),
             self.missed(),
             tuple(self._differences),
+            tuple(self._groups.values()),
         )
 
     def as_json(self, *, verbose: bool = False) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from podium.engine.framework.decision import Decision, Preemption
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.rule import Refused
     from podium.engine.state.verdicts import Verdict
 
@@ -86,6 +87,21 @@ def _preemption(found: Preemption | None) -> Any:
         found.nomination,
         found.error,
     )
+
+
+def group_digest(found: GroupDecision) -> int:
+    """A number for what became of a cycle of a pod group, and for why."""
+    members = [
+        (each.pod.key, each.code, each.message, each.node, each.nomination)
+        for each in found.members
+    ]
+    preemption = found.preemption
+    evicted = None
+    if preemption is not None:
+        nominated = sorted(preemption.nominated.items())
+        evicted = (preemption.uids, preemption.violations, nominated, preemption.ongoing)
+    outcome = (found.group, found.code, found.queue_code, found.message, found.undone)
+    return _number(_encode((outcome, members, evicted, len(found.searches))))
 
 
 def matrix(decision: Decision) -> int | None:

@@ -14,12 +14,13 @@ from podium.past.format.records import (
     Decided,
     Evicting,
     Forgotten,
+    GroupDecided,
     Kept,
     Nominated,
 )
 from podium.past.format.writing import Unwritten
 from podium.past.recorder.checkpoint import can_be_written, checkpoint
-from podium.past.recorder.digest import digest, matrix
+from podium.past.recorder.digest import digest, group_digest, matrix
 from podium.scheduler.state.observers import Observer
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.past.format.writing import HistoryWriter
     from podium.scheduler.scheduler import Scheduler
-    from podium.scheduler.state.observers import AttemptResult
+    from podium.scheduler.state.observers import AttemptResult, GroupAttemptResult
 
 Nominations = dict[str, tuple[tuple[str, str], ...]]
 
@@ -88,6 +89,7 @@ class _Attempted(Unwritten, frozen=True):
             victims,
             decision.decided_at,
             decision.differences,
+            "" if result.group is None else result.group.group,
         )
 
 
@@ -157,21 +159,58 @@ class HistoryRecorder(Observer):
     # Decisions --------------------------------------------------------------------------------
 
     def attempted(self, result: AttemptResult) -> None:
-        """Write the decision, after the nominations that it saw."""
-        writer, scheduler = self._writer, self.scheduler
-        if writer is None or scheduler is None or not self._with_decisions:
+        """Write the decision, after the nominations that it saw; not that of a pod of a group."""
+        writer, scheduler = self._deciding()
+        if writer is None or scheduler is None or result.group is not None:
             return
         now = self._clock()
         self._write_nominations(writer, scheduler, now)
+        writer.write(self._attempted(scheduler, result, now))
+
+    def group_attempting(self) -> None:
+        """Write the nominations that the cycle of a group begins with."""
+        writer, scheduler = self._deciding()
+        if writer is not None and scheduler is not None:
+            self._write_nominations(writer, scheduler, self._clock())
+
+    def group_attempted(self, result: GroupAttemptResult) -> None:
+        """Write the cycle of a group, with the decisions about its pods."""
+        writer, scheduler = self._deciding()
+        if writer is None or scheduler is None:
+            return
+        now, found = self._clock(), result.decision
+        # The record is made at once: permits add to the decisions afterwards.
+        members = (self._attempted(scheduler, each, now).record() for each in result.members)
         writer.write(
-            _Attempted(
+            GroupDecided(
                 now,
-                result,
-                scheduler.state.pod(result.pod),
-                scheduler.queue.lengths(),
-                bool(result.profile.extenders) or self._about is not None,
+                found.group,
+                found.uid,
+                result.number,
+                found.code,
+                group_digest(found),
+                tuple(members),
+                tuple((each.tied, each.consumed, each.dropped) for each in found.searches),
+                self._is_unrepeatable(result),
+                found.decided_at,
             )
         )
+
+    def _deciding(self) -> tuple[HistoryWriter | None, Scheduler | None]:
+        """Where decisions are written, and who makes them; None where none are written."""
+        return (self._writer, self.scheduler) if self._with_decisions else (None, None)
+
+    def _attempted(self, scheduler: Scheduler, result: AttemptResult, now: float) -> _Attempted:
+        return _Attempted(
+            now,
+            result,
+            scheduler.state.pod(result.pod),
+            scheduler.queue.lengths(),
+            self._is_unrepeatable(result),
+        )
+
+    def _is_unrepeatable(self, result: AttemptResult | GroupAttemptResult) -> bool:
+        return bool(result.profile.extenders) or self._about is not None
 
     def _nominations(self) -> Nominations:
         assert self.scheduler is not None
@@ -215,6 +254,10 @@ class HistoryRecorder(Observer):
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Write which pods count as terminating."""
         self._write(Evicting(self._clock(), result.pod.key, tuple(victims)))
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Write which pods count as terminating."""
+        self._write(Evicting(self._clock(), "", tuple(each.key for each in victims), group))
 
     def victims_kept(self, victims: Sequence[Pod]) -> None:
         """Write which pods count as running again."""

@@ -21,10 +21,10 @@ from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.past.format.deltas import delta
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import ObjectChange, SegmentStart, Torn
-from podium.past.format.records import Changed, Decided, Dropped, Put
-from podium.past.recorder.digest import digest, matrix
+from podium.past.format.records import Changed, Decided, Dropped, GroupDecided, Put
+from podium.past.recorder.digest import digest, group_digest, matrix
 from podium.past.replay.entry_renaming import EntryRenaming
-from podium.past.replay.replay import HistoryReplay, compare
+from podium.past.replay.replay import HistoryReplay, compare, compare_group
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,10 +100,14 @@ class _Copy:
         elif isinstance(renamed, ObjectChange):
             self.copied.changes += 1
             renamed = self._object_change(renamed)
+        elif isinstance(entry, GroupDecided):
+            assert isinstance(renamed, GroupDecided)
+            self._write(self._group(entry, renamed))
+            return
         elif isinstance(entry, Decided):
             assert isinstance(renamed, Decided)
-            self.copied.decisions += 1
-            self._write(self._decided(entry, renamed))
+            if not entry.group:  # otherwise it was written with its group
+                self._write(self._decided(entry, renamed))
             return
         elif not isinstance(renamed, SegmentStart | Torn):
             self._write(renamed)
@@ -128,6 +132,7 @@ class _Copy:
 
     def _decided(self, entry: Decided, renamed: Decided) -> Decided:
         """The decision with the digest that it has under the new names."""
+        self.copied.decisions += 1
         if entry.extenders:
             self._theirs.apply(entry)
             self._ours.apply(renamed)
@@ -142,6 +147,22 @@ class _Copy:
             return replace(renamed, digest=0)
         self.copied.equal += 1
         return replace(renamed, digest=digest(ours), matrix=matrix(ours) if recording else None)
+
+    def _group(self, entry: GroupDecided, renamed: GroupDecided) -> GroupDecided:
+        """The cycle of a group with the digests that it has under the new names."""
+        number = 0
+        if entry.extenders:
+            self._theirs.apply(entry)
+            self._ours.apply(renamed)
+        else:
+            recording = any(each.matrix is not None for each in entry.members)
+            theirs = self._theirs.derive_group(entry, recording=recording)
+            ours = self._ours.derive_group(renamed, recording=recording)
+            if not compare_group(entry, theirs) and ours.code == entry.code:
+                number = group_digest(ours)
+        pairs = zip(entry.members, renamed.members, strict=True)
+        members = tuple(self._decided(*pair) for pair in pairs)
+        return replace(renamed, digest=number, members=members)
 
     def _write(self, record: AnyRecord) -> None:
         self._batch.append(record)

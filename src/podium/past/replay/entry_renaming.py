@@ -11,7 +11,7 @@ from podium.cluster.cache.past import Past
 from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots.anonymizing import anonymize
 from podium.objects.snapshots.profile_renaming import renamed_profile
-from podium.objects.snapshots.pseudonyms import NAMESPACE, NODE, POD, UID
+from podium.objects.snapshots.pseudonyms import NAMESPACE, NODE, OBJECT, POD, UID
 from podium.objects.snapshots.trimming import ANNOTATIONS
 from podium.past.format.reading import ObjectChange, SegmentStart, Torn, decided_pod
 from podium.past.format.records import (
@@ -20,6 +20,7 @@ from podium.past.format.records import (
     Decided,
     Evicting,
     Forgotten,
+    GroupDecided,
     Kept,
     Nominated,
     Profiles,
@@ -67,7 +68,7 @@ class EntryRenaming:
             return self._checkpoint(entry)
         return entry if isinstance(entry, Torn) else self._record(entry)
 
-    def _record(self, entry: AnyRecord) -> AnyRecord:
+    def _record(self, entry: AnyRecord) -> AnyRecord:  # noqa: PLR0911  one per kind
         if isinstance(entry, Nominated):
             order = None if entry.order is None else tuple(self._nodes(entry.order))
             return replace(entry, pods=dict(self._nominated(entry.pods.items())), order=order)
@@ -81,9 +82,12 @@ class EntryRenaming:
             return replace(entry, pod=self._pod(entry.pod), uid=self._uid(entry.pod, entry.uid))
         if isinstance(entry, Evicting):
             victims = tuple(self._pod(key) for key in entry.victims)
-            return replace(entry, pod=self._pod(entry.pod), victims=victims)
+            pod, group = self._pod(entry.pod), self._group(entry.group)
+            return replace(entry, pod=pod, group=group, victims=victims)
         if isinstance(entry, Kept):
             return replace(entry, pods=tuple(self._pod(key) for key in entry.pods))
+        if isinstance(entry, GroupDecided):
+            return self._group_decided(entry)
         assert isinstance(entry, Profiles)
         return replace(entry, profile=renamed_profile(entry.profile, self._names))
 
@@ -113,7 +117,14 @@ class EntryRenaming:
             object=raw,
             preempts=self._node(entry.preempts),
             victims=tuple(self._pod(key) for key in entry.victims),
+            group=self._group(entry.group),
         )
+
+    def _group_decided(self, entry: GroupDecided) -> GroupDecided:
+        members = tuple(self._decided(each) for each in entry.members)
+        group = self._group(entry.group)
+        uid = group if entry.uid == entry.group else self._names.name(UID, entry.uid)
+        return replace(entry, group=group, uid=uid, members=members)
 
     def _checkpoint(self, entry: Checkpoint) -> Checkpoint:
         past = msgspec.msgpack.decode(entry.past, type=Past | None)
@@ -176,5 +187,13 @@ class EntryRenaming:
         return self._pod(pod) if uid == pod else self._names.name(UID, uid)
 
     def _pod(self, key: str) -> str:
+        return self._key(POD, key)
+
+    def _group(self, key: str) -> str:
+        return self._key(OBJECT, key)
+
+    def _key(self, kind: str, key: str) -> str:
+        if not key:
+            return ""
         namespace, _, name = key.partition("/")
-        return f"{self._names.name(NAMESPACE, namespace)}/{self._names.name(POD, name)}"
+        return f"{self._names.name(NAMESPACE, namespace)}/{self._names.name(kind, name)}"

@@ -209,10 +209,13 @@ def happenings(entry: Entry, labels: dict[str, Mapping[str, str]]) -> Iterator[D
         nominated = entry.preempts and not entry.node
         what = "placed" if entry.node else "nominated" if nominated else "unschedulable"
         text = f"{entry.feasible} of {entry.nodes} nodes fit"
+        if entry.group and entry.feasible and not entry.node:
+            text += f", but pod group {entry.group} does not"
         yield _happening(entry.time, what, entry.pod, text, entry.node or entry.preempts)
     elif isinstance(entry, Evicting):
         for victim in entry.victims:
-            yield _happening(entry.time, "evicted", victim, f"in favour of {entry.pod}", "")
+            favoured = f"pod group {entry.group}" if entry.group else entry.pod
+            yield _happening(entry.time, "evicted", victim, f"in favour of {favoured}", "")
     elif isinstance(entry, Bound):
         text = f"binding to {entry.node} failed: {entry.error}"
         yield _happening(entry.time, "error", entry.pod, text, entry.node)

@@ -14,20 +14,31 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from podium.cluster.decider import Decider, without_groups
+from podium.cluster.pod_groups.cycle import GroupCycle, not_found, own_decision
+from podium.cluster.queue.nominations import Nominations
 from podium.engine.cycle.cycle import run
 from podium.errors import InputError
 from podium.library.explained_causes import add_causes, add_trace
 from podium.objects.kinds.registry import KINDS
 from podium.past.format.reading import ObjectChange, SegmentStart, decided_pod
-from podium.past.format.records import Checkpoint, Decided, Evicting, Forgotten, Kept, Nominated
+from podium.past.format.records import (
+    Checkpoint,
+    Decided,
+    Evicting,
+    Forgotten,
+    GroupDecided,
+    Kept,
+    Nominated,
+)
 from podium.past.recorder.checkpoint import restore
-from podium.past.recorder.digest import digest, matrix
+from podium.past.recorder.digest import digest, group_digest, matrix
 from podium.past.replay.followed_state import FollowedState
 from podium.scheduler.placing.failure_handler import as_victim
 
 if TYPE_CHECKING:
     from podium.engine.cycle.ties import Ties
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
@@ -71,6 +82,9 @@ class HistoryReplay:
         #: Objects before a checkpoint, until it comes; None outside of one.
         self._listed: list[tuple[str, Object]] | None = None
         self._nominated: dict[str, list[tuple[str, str]]] = {}
+        #: The last cycle of a pod group that was made again, and its decisions by uid of the pod.
+        self.group: GroupDecision | None = None
+        self._members: dict[str, Decision] = {}
         self._begin(None)
 
     def _begin(self, header: Mapping[str, Any] | None) -> None:
@@ -106,6 +120,9 @@ class HistoryReplay:
         elif isinstance(entry, Decided):
             self.now = entry.time
             self._follow_decision(entry, None)
+        elif isinstance(entry, GroupDecided):
+            self.now = entry.time
+            self._follow_group(entry, None)
         elif isinstance(entry, Nominated):
             self._follow_nominations(entry)
         elif isinstance(entry, Checkpoint):
@@ -172,7 +189,12 @@ class HistoryReplay:
             self.state.mark_victim(pod, as_victim(pod, self._rules.behaviour, entry.time))
 
     def _follow_decision(self, entry: Decided, decision: Decision | None) -> None:
-        """Move the cursors as they were moved, and put the pod where it went."""
+        """Move the cursors as they were moved, and put the pod where it went.
+
+        Where a decision is part of the cycle of a group, that was followed already.
+        """
+        if entry.group:
+            return
         if decision is None and entry.reserves:
             decision = self._decision(entry, recording=False)
         elif decision is None and entry.tied:
@@ -184,6 +206,22 @@ class HistoryReplay:
             reservations = decision.reservations if decision is not None else {}
             cache.assume(self._decided_pod(entry), entry.node, reservations)
 
+    def _follow_group(self, entry: GroupDecided, found: GroupDecision | None) -> None:
+        """Move the cursors as they were moved, and put the pods of the group where they went."""
+        self.group = found
+        if found is None and any(each.reserves for each in entry.members):
+            self._group_decision(entry, recording=False)
+        elif found is None:
+            for tied, consumed, dropped in entry.searches:
+                if tied:
+                    self.ties.skip(tied)
+                self.state.cache.advance(consumed, dropped=dropped)
+        for member in entry.members:
+            if member.node is not None and self._pod(member.pod, member.uid) is not None:
+                decision = self._members.get(member.uid)
+                reservations = decision.reservations if decision is not None else {}
+                self.state.cache.assume(self._decided_pod(member), member.node, reservations)
+
     # Decisions --------------------------------------------------------------------------------
 
     def derive(self, entry: Decided, *, recording: bool = False, causes: bool = False) -> Decision:
@@ -192,14 +230,68 @@ class HistoryReplay:
         With *recording*, the decision has every verdict and every score; with *causes*, also what
         led to them.
         """
+        if entry.group:  # the cycle was made again before
+            return self._members[entry.uid]
         self.now = entry.time
         decision = self._decision(entry, recording=recording or causes)
         if causes:
-            columns, profile = self.state.cache.columns, self.profile_of(entry)
-            add_causes(columns, self._decided_pod(entry), profile, decision)
-            add_trace(columns, self._decided_pod(entry), profile, decision)
+            self._add_causes(self._decided_pod(entry), self.profile_of(entry), decision)
         self._follow_decision(entry, decision)
         return decision
+
+    def _add_causes(self, pod: Pod, profile: Profile, decision: Decision) -> None:
+        columns = self.state.cache.columns
+        add_causes(columns, pod, profile, decision)
+        add_trace(columns, pod, profile, decision)
+
+    def derive_group(
+        self, entry: GroupDecided, *, recording: bool = False, causes: bool = False
+    ) -> GroupDecision:
+        """Make the cycle of a group again, then follow it as it was written.
+
+        `derive` then has the decision about each of its pods.
+        """
+        self.now = entry.time
+        found = self._group_decision(entry, recording=recording or causes, causes=causes)
+        self._follow_group(entry, found)
+        return found
+
+    def _group_decision(
+        self, entry: GroupDecided, *, recording: bool, causes: bool = False
+    ) -> GroupDecision:
+        """Make the cycle again; the cursors move, and nominations are as they were before it."""
+        assert self._rules is not None
+        self._decided_at = entry.decided_at
+        decider, columns = self._decider, self.state.cache.columns
+        pods = [self._decided_pod(each) for each in entry.members]
+        profile = self.profile_of(entry.members[0])
+        namespace, _, name = entry.group.partition("/")
+        group = columns.catalog.pod_groups.get(name, namespace)
+        decider.nominations = self._nominations()
+        try:
+            if group is None:
+                found = not_found(entry.group, pods)
+            else:
+                cycle = GroupCycle(decider, self._rules.profiles)
+                if causes:
+                    cycle.decided = lambda pod, made: self._add_causes(pod, profile, made)
+                found = run(cycle.run(group, pods, recording=recording))
+        finally:
+            decider.nominations = None
+            self._set_nominated()
+        self._members = {
+            each.pod.uid: own_decision(each, profile.name, columns) for each in found.members
+        }
+        return found
+
+    def _nominations(self) -> Nominations:
+        found = Nominations()
+        for node, pods in self._nominated.items():
+            for key, uid in pods:
+                pod = self._pod(key, uid)
+                if pod is not None:
+                    found.set(pod, node)
+        return found
 
     def _decision(self, entry: Decided, *, recording: bool) -> Decision:
         """Make the decision again, at the time for which it was made; the rule for ties moves."""
@@ -247,3 +339,12 @@ def compare(entry: Decided, decision: Decision) -> ReplayDifference | None:
     if entry.matrix is not None and decision.examined and matrix(decision) != entry.matrix:
         return ReplayDifference(entry, decision, "other verdicts or scores")
     return None
+
+
+def compare_group(entry: GroupDecided, found: GroupDecision) -> str:
+    """What differs in a cycle that was made again; empty if nothing does."""
+    if found.code != entry.code:
+        return f"{found.code} instead of {entry.code}"
+    if group_digest(found) != entry.digest:
+        return "another outcome on the way to the same one"
+    return ""

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from podium.errors import InputError
 from podium.objects.reading.garbage import without_gc
 from podium.past.format.reading import SegmentStart, Torn
-from podium.past.format.records import Decided, Dropped
-from podium.past.replay.replay import HistoryReplay, compare
+from podium.past.format.records import Decided, Dropped, GroupDecided
+from podium.past.replay.replay import HistoryReplay, compare, compare_group
 from podium.render.decision.as_json import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from podium.engine.framework.decision import Decision
-    from podium.past.format.reading import History
+    from podium.engine.framework.group_decision import GroupDecision
+    from podium.past.format.reading import Entry, History
     from podium.past.replay.replay import ReplayDifference, RulesOf
 
 
@@ -41,17 +42,29 @@ class Derived:
     entry: Decided
     decision: Decision
     difference: ReplayDifference | None
+    #: The cycle of its pod group that it is part of.
+    group: GroupDecision | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The decision as plain data, with the time and the number of the attempt."""
         entry = self.entry
         moment = datetime.fromtimestamp(entry.time, UTC)
         return {
-            **to_json(self.decision, attempt=entry.attempt),
+            **to_json(self.decision, attempt=entry.attempt, group=self.group),
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "seconds": round(entry.seconds, 6),
             "fromHistory": True,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedGroup:
+    """A cycle of a pod group that was made again; the decisions about its pods follow it."""
+
+    entry: GroupDecided
+    decision: GroupDecision
+    #: How it differs from what was written; empty if it does not.
+    difference: str
 
 
 def places(history: History) -> Iterator[Place]:
@@ -85,7 +98,10 @@ def decision_at(history: History, time: float) -> Place | None:
 
 
 def travel(history: History, place: Place, rules_of: RulesOf) -> tuple[HistoryReplay, Decided]:
-    """The state in which a decision was made: everything before it has happened."""
+    """The state in which a decision was made: everything before it has happened.
+
+    The cycle of a pod group that it is part of is made again, with what led to its decisions.
+    """
     replay = HistoryReplay(rules_of)
     number = 0
     with without_gc():
@@ -94,8 +110,19 @@ def travel(history: History, place: Place, rules_of: RulesOf) -> tuple[HistoryRe
                 if number == place.number:
                     return replay, entry
                 number += 1
-            replay.apply(entry)
+            ahead = place.number - number
+            if _has_member(entry, place.entry.pod) and ahead < len(entry.members):
+                replay.derive_group(entry, causes=True)
+            else:
+                replay.apply(entry)
     raise InputError("the decision is not readable any more", where=str(history.path))
+
+
+def _has_member(entry: Entry, pod: str) -> TypeGuard[GroupDecided]:
+    """Whether an entry is a cycle of the pod's group that can be made again."""
+    if not isinstance(entry, GroupDecided) or entry.extenders:
+        return False
+    return any(each.pod == pod for each in entry.members)
 
 
 def derive(history: History, place: Place, rules_of: RulesOf) -> Derived:
@@ -107,8 +134,15 @@ def derive(history: History, place: Place, rules_of: RulesOf) -> Derived:
             where=str(history.path),
             hint="these are not in a history, so that it cannot be made again",
         )
-    decision = replay.derive(entry, causes=True)
-    return Derived(entry, decision, compare(entry, decision))
+    return _derived(replay, entry, causes=True)
+
+
+def _derived(
+    replay: HistoryReplay, entry: Decided, *, recording: bool = False, causes: bool = False
+) -> Derived:
+    decision = replay.derive(entry, recording=recording, causes=causes)
+    group = replay.group if entry.group else None
+    return Derived(entry, decision, compare(entry, decision), group)
 
 
 def derive_about(
@@ -123,22 +157,26 @@ def derive_about(
     with without_gc():
         for entry in history.entries():
             if isinstance(entry, Decided) and entry.pod == pod and not entry.extenders:
-                decision = replay.derive(entry, causes=True)
-                derived = Derived(entry, decision, compare(entry, decision))
+                derived = _derived(replay, entry, causes=True)
                 if derived.difference is None:
                     found.append(derived)
                 victims.update(entry.victims)
             elif not isinstance(entry, Torn):
                 if isinstance(entry, Dropped) and entry.kind == "Pod" and entry.key in victims:
                     gone.setdefault(entry.key, entry.time)
-                replay.apply(entry)
+                if _has_member(entry, pod):
+                    replay.derive_group(entry, causes=True)
+                else:
+                    replay.apply(entry)
     return found, gone
 
 
 def derive_all(
     history: History, rules_of: RulesOf, *, plain: bool = False
-) -> Iterator[Derived | Torn | None]:
-    """Every decision made again; None for one that cannot be: it took answers of extenders.
+) -> Iterator[Derived | DerivedGroup | Torn | None]:
+    """Every decision made again, and every cycle of a pod group before the decisions of its pods.
+
+    None stands for a decision that cannot be made again: it took answers of extenders.
 
     With *plain*, no answer is kept from one decision to the next.
     """
@@ -147,8 +185,11 @@ def derive_all(
         if isinstance(entry, Torn):
             yield entry
         elif isinstance(entry, Decided) and not entry.extenders:
-            decision = replay.derive(entry, recording=entry.matrix is not None)
-            yield Derived(entry, decision, compare(entry, decision))
+            yield _derived(replay, entry, recording=entry.matrix is not None)
+        elif isinstance(entry, GroupDecided) and not entry.extenders:
+            recording = any(each.matrix is not None for each in entry.members)
+            found = replay.derive_group(entry, recording=recording)
+            yield DerivedGroup(entry, found, compare_group(entry, found))
         else:
             replay.apply(entry)
             if isinstance(entry, Decided):

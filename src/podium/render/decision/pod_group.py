@@ -56,7 +56,8 @@ def sentences(found: GroupDecision) -> Iterator[str]:
         needed = f"{last.min_count} must have a node" if found.is_gang else "one must have a node"
         before = found.attempt.progress[0].scheduled
         running = f", {before} of them since before" if before else ""
-        reached = f"{counted(last.scheduled, 'pod')} of the group fit together{running}"
+        fit = "fits" if last.scheduled == 1 else "fit together"
+        reached = f"{counted(last.scheduled, 'pod')} of the group {fit}{running}"
         missing = f": {last.missing} more needed" if last.missing else ""
         yield f"{needed}, {reached}{missing}"
     if found.undone:
@@ -64,6 +65,11 @@ def sentences(found: GroupDecision) -> Iterator[str]:
         yield f"undone because the group does not fit: {pairs}"
     yield from _preemption(found)
     yield _retry(found)
+
+
+def told(found: GroupDecision) -> list[str]:
+    """The cycle of a group: what became of it, and everything about it, a sentence each."""
+    return [headline(found), *sentences(found)]
 
 
 def _preemption(found: GroupDecision) -> Iterator[str]:

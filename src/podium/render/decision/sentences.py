@@ -217,7 +217,7 @@ def why_no_preemption(decision: Decision, *, never: bool = False) -> str:
     preemption = decision.preemption
     if preemption is None:
         decided = decision.error or decision.node or decision.held or decision.refused
-        return "" if decided else "preemption is off"
+        return "" if decided or decision.group_message else "preemption is off"
     if never:
         return "the pod has preemptionPolicy: Never"
     if not preemption.eligible:

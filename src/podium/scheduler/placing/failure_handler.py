@@ -165,11 +165,13 @@ class FailureHandler:
         for victim in victims:
             self._count_as_terminating(victim)
         if victims:
+            for observer in self._observers:
+                observer.group_evicting(group.key, victims)
             self._workers.submit(partial(self._evict_all, victims, group, scheduler))
 
     async def _evict_all(self, victims: Sequence[Pod], group: PodGroup, scheduler: str) -> None:
         """Delete victims of a group; those that could not be deleted count as before."""
-        remaining = deque(victims)
+        remaining, begun = deque(victims), self._clocks.timer()
         text = f"{scheduler}: preempting to accommodate a higher priority podgroup"
         try:
             while remaining:
@@ -185,8 +187,14 @@ class FailureHandler:
         except ApiError as error:
             logger.warning("pod group %s: %s", group.key, error)
         finally:
+            self._report_evictions("podgroup", begun, failed=bool(remaining))
             if remaining:
                 self._state.apply(self._state.keep_victims, tuple(remaining))
+
+    def _report_evictions(self, preemptor: str, begun: float, *, failed: bool) -> None:
+        seconds = self._clocks.timer() - begun
+        for observer in self._observers:
+            observer.eviction_ended(preemptor, seconds, failed=failed)
 
     def not_bound(self, turn: Turn, result: AttemptResult, error: str, stage: Stage) -> None:
         """Handle a pod with a node whose binding, or whose *stage* before that, failed."""
@@ -221,7 +229,7 @@ class FailureHandler:
         updated = self._status.with_condition(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
         pool = self._state.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
-        for observer in self._observers:
+        for observer in self._observers if not pod.group else ():  # a group is queued with its pods
             observer.queued(pool, ATTEMPT_FAILED)
         if outcome.nomination is not None:
             queue.nominate(updated, outcome.nomination)
@@ -276,6 +284,7 @@ class FailureHandler:
         if known is None or known.spec.node_name:
             self._state.apply(self._state.keep_victims, tuple(remaining))
             return  # it was deleted or bound while the write waited for a worker
+        begun, evicts, failed = self._clocks.timer(), bool(remaining), True
         try:
             await self._status.write(pod, outcome)
             await self._end_nominations(pod, result)
@@ -286,6 +295,7 @@ class FailureHandler:
             if missing:
                 self._state.apply(self._state.keep_victims, tuple(missing))
                 self._retry(pod, result)
+            failed = False
         except ApiError as error:
             self._state.apply(self._state.keep_victims, tuple(remaining))
             if error.status != _NOT_FOUND:
@@ -298,6 +308,9 @@ class FailureHandler:
             logger.exception("writing the status of pod %s", pod.key)
             self._state.apply(self._state.keep_victims, (*missing, *remaining))
             self._retry(pod, result)
+        finally:
+            if evicts:
+                self._report_evictions("pod", begun, failed=failed)
 
     def _retry(self, pod: Pod, result: AttemptResult, asked_seconds: float = 0.0) -> None:
         """Attempt the pod again after a pause; one that waits for its retry already keeps it."""

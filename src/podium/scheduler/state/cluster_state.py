@@ -81,6 +81,8 @@ class ClusterState:
         self._pods = LivePods(self._report_pod, self._first_pods)
         self._nodes: ObjectIndex[Node] = ObjectIndex(self._report_node)
         self._others: dict[str, ObjectIndex[Any]] = {}
+        #: How many objects were added, changed or deleted.
+        self.changes = 0
 
     def _new_queue(self, behaviour: Behaviour, clock: Callable[[], float]) -> SchedulingQueue:
         rules = behaviour.wake_rules(tuple(self.profiles.values()), self._held_by)
@@ -232,6 +234,7 @@ class ClusterState:
     # --- pods -------------------------------------------------------------------------------
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        self.changes += 1
         for observer in self._pod_observers:
             observer.pod_seen(old, new)
         self._listener.pod_seen(old, new)
@@ -262,9 +265,13 @@ class ClusterState:
     def _pending_pod_changed(self, old: Pod | None, new: Pod) -> None:
         if old is None:
             self.cache.columns.pods.groups.expect(new)
+            before = self.queue.group_pool(new.group) if new.group else None
             pool = self.queue.add(new)
             for observer in self._observers:
-                observer.queued(pool, POD_ADDED)
+                if new.group:
+                    observer.group_queued(pool, POD_ADDED, 1, enters=pool is not before)
+                else:
+                    observer.queued(pool, POD_ADDED)
         elif not self.cache.is_assumed(new.uid):
             self.queue.update(old, new)
         elif new.terminating:
@@ -356,6 +363,7 @@ class ClusterState:
     # --- everything else --------------------------------------------------------------------
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        self.changes += 1
         for observer in self._object_observers:
             observer.object_seen("Node", old, new)
         if new is not None:
@@ -370,6 +378,7 @@ class ClusterState:
     def _object_changed(
         self, kind: str, shelf: Shelf[Any], old: Object | None, new: Object | None
     ) -> None:
+        self.changes += 1
         for observer in self._object_observers:
             observer.object_seen(kind, old, new)
         if new is not None:
@@ -413,6 +422,15 @@ class ClusterState:
             item.spec.volume_name or SELECTED_NODE in (item.metadata.annotations or {})
         ):
             self.cache.columns.catalog.end_promise(item.key)
+
+    def evicted_with(self, key: str) -> str:
+        """What a pod of a group is evicted with: its group, or itself; empty for other pods."""
+        pod = self.pod_named(key)
+        if pod is None or not pod.group:
+            return ""
+        namespace, _, name = pod.group.partition("/")
+        group = self.cache.columns.catalog.pod_groups.get(name, namespace)
+        return pod.group if group is not None and group.evicted_together else key
 
     def wake_pods(self, event: ClusterEvent) -> None:
         """Move the unschedulable pods that an event could help to the active or backoff queue."""

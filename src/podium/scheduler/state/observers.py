@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
@@ -37,11 +38,26 @@ class AttemptResult(msgspec.Struct, frozen=True):
     queued_at: float
     #: Name and duration of each step, where steps were timed.
     steps: Sequence[tuple[str, float]] = ()
+    #: The cycle of its pod group that the attempt is part of.
+    group: GroupDecision | None = None
 
     @property
     def rejected_by(self) -> frozenset[str]:
         """The plugins that rejected the pod; none when an error ended the attempt."""
         return self.decision.rejected_by
+
+
+class GroupAttemptResult(msgspec.Struct, frozen=True):
+    """One cycle of one pod group, with what became of each of its pods."""
+
+    decision: GroupDecision
+    profile: Profile
+    #: Which attempt it is for this group, from 1.
+    number: int
+    #: When the cycle began, in seconds since 1970, and how long deciding took.
+    began: float
+    seconds: float
+    members: tuple[AttemptResult, ...]
 
 
 def acting(observers: Iterable[Observer], method: str) -> tuple[Observer, ...]:
@@ -59,6 +75,12 @@ class Observer:
     def attempted(self, result: AttemptResult) -> None:
         """An attempt ended with a decision, whatever the outcome."""
 
+    def group_attempting(self) -> None:
+        """A pod group is about to be decided about."""
+
+    def group_attempted(self, result: GroupAttemptResult) -> None:
+        """The cycle of a pod group ended; `attempted` is called for each of its pods after this."""
+
     def crashed(self, pod: Pod) -> None:
         """Deciding about the pod raised an exception; the attempt ends with an error."""
 
@@ -70,6 +92,12 @@ class Observer:
 
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Pods (`namespace/name`) are about to be deleted in favour of the attempt's pod."""
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Pods are about to be deleted in favour of a pod group (`namespace/name`)."""
+
+    def eviction_ended(self, preemptor: str, seconds: float, *, failed: bool) -> None:
+        """The victims of a `pod` or a `podgroup` were deleted, or could not be."""
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:
         """A pod was added (no old one), changed, or was deleted (no new one)."""
@@ -88,3 +116,6 @@ class Observer:
 
     def queued(self, queue: str, event: str, pods: int = 1) -> None:
         """Pods entered the active, backoff, unschedulable or gated *queue* because of *event*."""
+
+    def group_queued(self, queue: str, event: str, pods: int, *, enters: bool) -> None:
+        """Pods of a group entered a *queue*; *enters*: the group was not in it before."""

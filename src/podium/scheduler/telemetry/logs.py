@@ -26,6 +26,7 @@ from podium.scheduler.state.observers import Observer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from podium.objects.kinds.pod import Pod
     from podium.scheduler.state.observers import AttemptResult
 
 TEXT, JSON = "text", "json"
@@ -172,6 +173,11 @@ class DecisionLines(Observer):
             node=preemption.node if preemption is not None else "",
             victims=", ".join(victims),
         )
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Log the victims of a preemption for a pod group."""
+        names = ", ".join(each.key for each in victims)
+        self._log.info("pods are evicted", group=group, victims=names)
 
     def event_seen(self, label: str, moved: int) -> None:
         """Log an event that moved pods out of the unschedulable ones."""

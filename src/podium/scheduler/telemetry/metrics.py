@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 #: The type of an entity that is a single pod.
 _POD: Final = "pod"
+_GROUP: Final = "podgroup"
 PENDING: Final = ("active", "backoff", "unschedulable", "gated")
 #: Pods with this many attempts or more are counted together.
 MANY_ATTEMPTS: Final = 15
@@ -60,9 +61,9 @@ class _Unschedulable(NamedTuple):
 class Metrics(Observer):
     """Counts what the scheduler reports, and formats it when the metrics are read.
 
-    Some are read from the scheduler at that moment: `pending` (pods by queue), `cache_size`
-    (`nodes`, `pods`, `assumed_pods`), `binding` (bindings under way) and `verified` (decisions that
-    were made twice, and those of them that differed).
+    Some are read from the scheduler at that moment: `pending` (pods by queue), `groups` (pod groups
+    by queue), `cache_size` (`nodes`, `pods`, `assumed_pods`), `binding` (bindings under way) and
+    `verified` (decisions that were made twice, and those of them that differed).
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class Metrics(Observer):
         self._timings = timings
         self._clock = clock
         self.pending: Callable[[], Mapping[str, int]] = _nothing
+        #: Groups by queue, and how many pods these have.
+        self.groups: Callable[[], Mapping[str, tuple[int, int]]] = dict
         self.cache_size: Callable[[], Mapping[str, int]] = _nothing
         self.binding: Callable[[], int] = lambda: 0
         self.verified: Callable[[], tuple[int, int]] = lambda: (0, 0)
@@ -215,6 +218,12 @@ class Metrics(Observer):
         self._incoming.add(queue, event, count=pods)
         self._entities.add(queue, event, _POD, count=pods)
 
+    def group_queued(self, queue: str, event: str, pods: int, *, enters: bool) -> None:
+        """Count pods of a group that entered a queue, and the group."""
+        self._incoming.add(queue, event, count=pods)
+        if enters and queue in PENDING:
+            self._entities.add(queue, event, _GROUP)
+
     def event_seen(self, label: str, moved: int) -> None:
         """Count the pods that an event moved, without telling active and backoff apart."""
         if moved:
@@ -278,17 +287,25 @@ class Metrics(Observer):
             "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "
             "unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the "
             "number of unschedulable pods that the scheduler never attempted to schedule because "
-            "they are gated.",
+            "they are gated; 'incomplete' is the number of pods whose pod group is missing; "
+            "'pending' is the number of pods that came while their pod group was tried.",
             ("queue",),
-            {(queue,): pending.get(queue, 0) for queue in PENDING},
+            {(queue,): pending.get(queue, 0) for queue in dict.fromkeys((*PENDING, *pending))},
         )
         if self._counts_entities:
+            groups = self.groups()
+            entities: dict[tuple[str, ...], float] = {}
+            for queue in PENDING:
+                count, pods = groups.get(queue, (0, 0))
+                entities[queue, _POD] = pending.get(queue, 0) - pods
+                if groups:
+                    entities[queue, _GROUP] = count
             yield gauges(
                 "scheduler_queued_entities",
                 "Number of queued scheduling entities ('pod' or 'podgroup'; 'pod' stands for "
                 "individual pods that are not members of any podgroup) by the queue type.",
                 ("queue", "type"),
-                {(queue, _POD): pending.get(queue, 0) for queue in PENDING},
+                entities,
             )
         yield gauges(
             "scheduler_cache_size",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.render.decision import pod_group
 from podium.render.decision.as_json import outcome
 from podium.scheduler.state.observers import Observer
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from podium.objects.kinds.pod import Pod
-    from podium.scheduler.state.observers import AttemptResult
+    from podium.scheduler.state.observers import AttemptResult, GroupAttemptResult
 
 Data = dict[str, Any]
 
@@ -23,6 +24,8 @@ Data = dict[str, Any]
 SECONDS: Final = 300
 #: How many entries of the timeline are kept.
 TIMELINE: Final = 2000
+#: How many pod groups are kept with their last cycle.
+GROUPS: Final = 1000
 
 
 class WaitingPod(msgspec.Struct):
@@ -68,6 +71,8 @@ class ActivityObserver(Observer):
         self.revision = 0
         #: What happened to pods, the newest last.
         self.timeline: deque[TimelineEntry] = deque(maxlen=TIMELINE)
+        #: The last cycle of each pod group, the newest last.
+        self.cycles: dict[str, Data] = {}
         #: A second, the decisions until its end, the pending pods at its end.
         self._history: deque[tuple[int, int, int]] = deque(maxlen=SECONDS)
         #: Decisions until the end of the last second that was dropped from the history.
@@ -88,6 +93,19 @@ class ActivityObserver(Observer):
         self._note(outcome(decision), result.pod, decision.message, decision.node or "")
         self.tick()
 
+    def group_attempted(self, result: GroupAttemptResult) -> None:
+        """Keep the cycle of the group."""
+        found = result.decision
+        self.cycles.pop(found.group, None)
+        self.cycles[found.group] = {
+            **pod_group.as_json(found),
+            "attempt": result.number,
+            "at": result.began,
+            "told": pod_group.told(found),
+        }
+        while len(self.cycles) > GROUPS:
+            del self.cycles[next(iter(self.cycles))]
+
     def bound(self, result: AttemptResult, node: str, seconds: float) -> None:  # noqa: ARG002
         """Count the pod as placed, and remove it from the pending ones."""
         self.revision += 1
@@ -107,9 +125,16 @@ class ActivityObserver(Observer):
 
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Count the victims."""
+        self._evicted(victims, result.pod.key)
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Count the victims."""
+        self._evicted([each.key for each in victims], f"pod group {group}")
+
+    def _evicted(self, victims: Sequence[str], favoured: str) -> None:
         self.revision += 1
         self.evicted += len(victims)
-        text, now = f"in favour of {result.pod.key}", self._clock()
+        text, now = f"in favour of {favoured}", self._clock()
         self.timeline.extend(TimelineEntry(now, "evicted", key, {}, text) for key in victims)
 
     def pod_seen(self, old: Pod | None, new: Pod | None) -> None:

@@ -42,6 +42,7 @@ from podium.serving.page_data.comparing import (
 )
 from podium.serving.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
 from podium.serving.page_data.fixes import found_fixes, read_fix, tried_fix
+from podium.serving.page_data.group_data import group_data
 from podium.serving.page_data.manifest import pod_in
 from podium.serving.page_data.node_details import node_details
 from podium.serving.page_data.profile_form import form
@@ -345,6 +346,7 @@ class PageData:
                     "attempts": waiting.attempts,
                     "since": waiting.since,
                     "triedAt": waiting.tried_at,
+                    "group": waiting.pod.group,
                     "priority": waiting.pod.priority,
                     "nominated": waiting.pod.status.nominated_node_name
                     or queue.nominated_node(waiting.pod),
@@ -359,6 +361,13 @@ class PageData:
             "pools": counts,
             "namespaces": self._namespaces(),
         }
+
+    def group(self, namespace: str, name: str) -> Data | None:
+        """A pod group with its pods and its last cycle; None if neither it nor a pod is there."""
+        key, scheduler = f"{namespace}/{name}", self._scheduler
+        waiting = [each for each in self._activity.waiting.values() if each.pod.group == key]
+        cycle = self._activity.cycles.get(key)
+        return group_data(scheduler.cache.columns, scheduler.queue, key, waiting, cycle)
 
     # Decisions ----------------------------------------------------------------------------------
 
@@ -385,6 +394,7 @@ class PageData:
                 for each in attempts[:LISTED]
             ],
             "waiting": waiting_data(self._scheduler.queue, key),
+            "group": waiting.pod.group if waiting else resident.group if resident else "",
             "story": await self._story(key, attempts[:TOLD]),
         }
         if attempts:

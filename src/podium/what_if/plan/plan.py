@@ -20,11 +20,13 @@ from podium.render.decision.as_json import to_json
 from podium.what_if.plan.applying import LIMIT_SECONDS, check_files
 from podium.what_if.plan.changes import Change
 from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy
+from podium.what_if.plan.groups import planned_groups
 from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan
 from podium.what_if.plan.stand_ins import StandIns
 from podium.what_if.plan.watching import FollowedPod, PodFollower
 
 if TYPE_CHECKING:
+    from podium.engine.framework.decision import Decision
     from podium.lab.contents.documents import Document
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.pod import Pod
@@ -88,7 +90,7 @@ def answer_of(copy: ClusterCopy, *, interrupted: bool = False) -> Plan:
     _sort_out(found, follower, copy.deleted)
     if interrupted:
         copy.cluster.close(at_once=True)
-    else:
+    elif found.pending or copy.chosen.schedules_groups:
         _explain(found, copy)
     found.notes = list(copy.notes())
     return found
@@ -193,10 +195,9 @@ def _pending(pod: FollowedPod, *, was_pending: bool = False, from_node: str = ""
 def _explain(found: Plan, copy: ClusterCopy) -> None:
     """Decide once more about the pods without a node, with all reasons.
 
-    Pods of one workload are equal; one of them is decided about.
+    Pods of one workload are equal; one of them is decided about. Pods of a pod group are decided
+    about together.
     """
-    if not found.pending:
-        return
     objects, chosen, absent = copy.objects(), copy.chosen, copy.absent
     keys = {each.pod for each in found.pending}
     without_node = {pod.key: pod for pod in objects.pods if pod.key in keys}
@@ -205,6 +206,9 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
     first, *others = chosen.profiles
     with open_simulation(first, others) as simulation:
         simulation.load(seen_by(objects, chosen.schedulers, without=list(waiting.values())))
+        grouped: dict[str, Decision] = {}
+        if chosen.schedules_groups:
+            found.groups, grouped = planned_groups(found, objects, waiting.values(), simulation)
         for each in found.pending:
             pod = waiting.get(each.pod)
             if pod is None:
@@ -213,9 +217,10 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
                 each.unknown = f"scheduler {scheduler}"
                 continue
             each.unknown = _unknown_claim(pod, objects, absent)
-            name = each.workload or each.pod
+            name = each.pod if each.pod in grouped else each.workload or each.pod
             if name not in decisions:
-                decisions[name] = to_json(simulation.attempt(pod, recording=True))
+                own = grouped.get(name) or simulation.attempt(pod, recording=True)
+                decisions[name] = to_json(own)
             each.decision = decisions[name]
             each.message = str(each.decision.get("message") or each.decision.get("error") or "")
             if not each.message and each.decision.get("held"):

@@ -15,7 +15,13 @@ from podium.render.planning.page import (
     text_list,
     text_table,
 )
-from podium.what_if.plan.plan_report import report_tables, seconds_text, share_text, summary
+from podium.what_if.plan.plan_report import (
+    groups_table,
+    report_tables,
+    seconds_text,
+    share_text,
+    summary,
+)
 
 if TYPE_CHECKING:
     from podium.what_if.plan.results import Balance, Plan, TimelineEvent, Usage
@@ -23,7 +29,8 @@ if TYPE_CHECKING:
 
 def plan_page(plan: Plan) -> str:
     """The page as one document."""
-    tables = "\n".join(text_table(header, rows) for header, rows in report_tables(plan) if rows)
+    every = [*report_tables(plan), groups_table(plan)]
+    tables = "\n".join(text_table(header, rows) for header, rows in every if rows)
     notes = [*plan.notes, *(note for change in plan.changes for note in change.notes)]
     body = f"""<p class="{"bad" if plan.makes_worse else "good"}">{text(summary(plan))}</p>
 <p>{text(plan.profile)}</p>

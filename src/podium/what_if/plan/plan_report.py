@@ -46,6 +46,7 @@ def report(plan: Plan) -> Iterator[Line]:
     styles = (None, warning(), warning(), warning(), None, None, None, None, warning())
     for (header, rows), style in zip(report_tables(plan), styles, strict=True):
         yield from table(header, rows, style)
+    yield from _groups(plan)
     yield from _anyway(plan)
     yield from table(("ZONE", *_USAGE), _usage_rows(plan.before.zones, plan.after.zones))
     yield from _nodes(plan.before, plan.after)
@@ -113,6 +114,29 @@ def report_tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...
             [(each.pod, each.node, each.reason) for each in plan.blocked],
         ),
     ]
+
+
+def groups_table(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and rows of the pod groups that a plan concerns."""
+    rows: list[tuple[str, ...]] = [
+        (
+            each.group,
+            str(each.min_count),
+            f"{len(each.placed)} of {len(each.placed) + len(each.without_node)}",
+            str(each.missing),
+            ", ".join(sorted(set(each.placed.values()))) or _NONE,
+        )
+        for each in plan.groups
+    ]
+    return ("POD GROUP", "NEEDS", "ON A NODE", "MISSING", "NODES"), rows
+
+
+def _groups(plan: Plan) -> Iterator[Line]:
+    """The pod groups as one thing each, with the reasons of those that wait."""
+    yield from table(*groups_table(plan))
+    for each in plan.groups:
+        for number, sentence in enumerate(each.why):
+            yield f"{'  ' if number else ''}{sentence}", {} if number else warning()
 
 
 def summary(plan: Plan) -> str:

@@ -98,6 +98,23 @@ class EvictedPod(PlanValue):
     at: float
 
 
+class PlannedGroup(PlanValue):
+    """A pod group after the changes: which of its pods have a node, and why the others do not."""
+
+    group: str
+    #: How many pods must have a node; 1 for the basic policy.
+    min_count: int
+    #: Its pods with a node -> the node, and those without one.
+    placed: dict[str, str]
+    without_node: list[str]
+    #: How many more pods the group needs.
+    missing: int
+    #: Why it does not fit, a sentence each; empty if no pod waits.
+    why: list[str] = msgspec.field(default_factory=list)
+    #: Its next cycle as `podGroup` of a Decision; None if no pod waits, or the group is held.
+    cycle: dict[str, Any] | None = None
+
+
 class Usage(PlanValue):
     """What the pods on one node, or on the nodes of one zone, request of what there is."""
 
@@ -137,6 +154,8 @@ class Plan(PlanValue):
     created: list[NewPod] = msgspec.field(default_factory=list)
     gone: list[GonePod] = msgspec.field(default_factory=list)
     evicted: list[EvictedPod] = msgspec.field(default_factory=list)
+    #: The pod groups whose pods moved, are new or wait, or which have fewer pods than they need.
+    groups: list[PlannedGroup] = msgspec.field(default_factory=list)
     before: Balance = msgspec.field(default_factory=lambda: Balance(zones=[], nodes=[]))
     after: Balance = msgspec.field(default_factory=lambda: Balance(zones=[], nodes=[]))
     timeline: list[TimelineEvent] = msgspec.field(default_factory=list)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from podium.lab.controllers.framework.pod_info import PodInfo
     from podium.lab.registry.registry import Registry
     from podium.objects.kinds.meta import JsonObject
+    from podium.objects.kinds.pod import Pod
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -134,18 +135,21 @@ class PodFollower(Observer):
 
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Record the victims of a preemption."""
-        if not self._recording:
-            return
-        node = result.decision.preemption.node if result.decision.preemption else ""
+        preemption = result.decision.preemption
+        node = preemption.node or "" if preemption is not None else ""
         for victim in victims:
-            if self._is_counted(victim):
-                continue
-            self.evicted.append(
-                EvictedPod(
-                    pod=victim, node=node or "", preemptor=result.pod.key, at=round(self.now, 3)
-                )
-            )
-            self._add("preempted", victim, f"pod {victim} is evicted for {result.pod.key}")
+            self._evicting(victim, node, result.pod.key)
+
+    def group_evicting(self, group: str, victims: Sequence[Pod]) -> None:
+        """Record the victims of a preemption for a pod group."""
+        for victim in victims:
+            self._evicting(victim.key, victim.spec.node_name, f"pod group {group}")
+
+    def _evicting(self, victim: str, node: str, preemptor: str) -> None:
+        if self._recording and not self._is_counted(victim):
+            at = round(self.now, 3)
+            self.evicted.append(EvictedPod(pod=victim, node=node, preemptor=preemptor, at=at))
+            self._add("preempted", victim, f"pod {victim} is evicted for {preemptor}")
 
     def _is_counted(self, victim: str) -> bool:
         """Whether this pod was recorded as a victim before; one that took its name was not."""

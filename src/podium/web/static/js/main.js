@@ -1,6 +1,7 @@
 // The frame around every page: heading, navigation, what is shown, shortcuts.
 import { ClusterPage } from "./cluster/page.js";
 import { DecisionPage } from "./decision/page.js";
+import { GroupPage } from "./group.js";
 import { html, render, useEffect } from "./dom.js";
 import { Help, openHelp, useShortcuts } from "./keys.js";
 import { connected, follow, usePulse } from "./live.js";
@@ -61,12 +62,13 @@ function Shown({ route }) {
   if (first === "policy") return html`<${PolicyPage} />`;
   if (first === "plan") return html`<${PlanPage} part=${second} />`;
   if (first === "try") return html`<${TryPage} />`;
+  if (first === "groups" && third) return html`<${GroupPage} key=${`${second}/${third}`} namespace=${second} name=${third} />`;
   if (first === "pods" && third) return html`<${DecisionPage} key=${`${second}/${third}/${fourth}`} namespace=${second} name=${third} attempt=${fourth} />`;
   return html`<${Empty} title="There is no such page."><a href="#/">Back to the cluster</a><//>`;
 }
 
 function titleOf([first = "", second, third]) {
-  if (first === "pods" && third) return `${second}/${third}`;
+  if ((first === "pods" || first === "groups") && third) return `${second}/${third}`;
   if (first === "nodes" && second) return second;
   const page = PAGES.find((each) => isCurrent(each, first));
   return page ? page.title : "Not found";

@@ -6,7 +6,7 @@ import { Fixes } from "./fixes.js";
 import { age, clock, counted, number } from "./format.js";
 import { useStamp } from "./live.js";
 import { Empty, Failure, Loading } from "./notices.js";
-import { nodeLink, podLink } from "./router.js";
+import { groupLink, nodeLink, podLink } from "./router.js";
 
 const POOLS = {
   active: ["about to be tried", "In line: it is tried as soon as it is its turn."],
@@ -37,6 +37,7 @@ function Row({ each, now }) {
   return html`<tr>
     <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
     <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
+      ${each.group && html`<br /><span class="quiet">of the pod group <a href=${groupLink(each.group)}>${each.group}</a></span>`}
       ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}
       <${Wakes} waiting=${each.waiting} />
       ${each.reason && html`<button type="button" class="asking" aria-expanded=${open} onClick=${() => setOpen(!open)}>What would make it fit?</button>`}</td>

@@ -55,4 +55,6 @@ export const podLink = (key) => {
   return `#/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 };
 
+export const groupLink = (key) => podLink(key).replace("#/pods/", "#/groups/");
+
 export const nodeLink = (name) => `#/nodes/${encodeURIComponent(name)}`;

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef } from "../dom.js";
 import { clock, moment, number } from "../format.js";
 import { atQuery } from "../past.js";
-import { nodeLink, podLink } from "../router.js";
+import { groupLink, nodeLink, podLink } from "../router.js";
 import { HeatMap } from "./heatmap.js";
 import { player } from "./player.js";
 import { Preemption } from "./preemption.js";
@@ -147,6 +147,7 @@ export function Decision({ decision }) {
     ${because && html`<p class="because">${sentence(because)}</p>`}
     ${decision.actually && html`<p>${sentence(decision.actually)}</p>`}
     ${(decision.notes || []).map((note) => html`<p class="note">${sentence(note)}</p>`)}
+    ${decision.group && html`<p>It belongs to the pod group <a href=${groupLink(decision.group)}>${decision.group}</a>, whose pods are tried together.</p>`}
     <${Source} decision=${decision} />
     ${decision.outcome !== "held" && decision.outcome !== "error" && html`<${Funnel} decision=${decision} />`}
     ${decision.stoppedEarly && html`<p class="quiet">${sentence(decision.stoppedEarly)}</p>`}

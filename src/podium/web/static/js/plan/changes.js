@@ -44,6 +44,7 @@ function Answer({ plan }) {
     <${List} title="Gone and not created anew" heads=${["Pod", "From", "Because"]} rows=${plan.gone.filter((each) => !each.wanted).map((each) => [each.pod, place(each.node), each.reason])} />
     <${List} title="Moved" heads=${["Pod", "From", "To", "New pod"]} rows=${plan.moved.map((each) => [each.pod, place(each.fromNode), each.toNode, each.newPod === each.pod ? "" : each.newPod])} />
     <${List} title="New" heads=${["Pod", "Node"]} rows=${plan.created.map((each) => [each.pod, each.node])} />
+    <${List} title="Pod groups" heads=${["Group", "Needs", "On a node", "Why"]} rows=${plan.groups.map((each) => [each.group, each.minCount, `${Object.keys(each.placed).length} of ${Object.keys(each.placed).length + each.withoutNode.length}`, each.why.join("; ")])} />
     <${List} title="Evicted" heads=${["Pod", "From", "For"]} rows=${plan.evicted.map((each) => [each.pod, place(each.node), each.preemptor])} />
     <details><summary>What happens, in virtual time</summary><ol class="timeline">${plan.timeline.slice(0, 500).map((event) => html`<li><span class="quiet">${event.at.toFixed(1)} s</span> ${event.text}</li>`)}</ol></details>`;
 }
