@@ -53,8 +53,8 @@ def index_keeps_unfit_rows() -> Iterator[None]:
     """A row that the pod does not fit on any more stays in the index."""
     put = ScoreIndex.put
 
-    def only_fitting(self: ScoreIndex, row: int, total: int | None) -> None:
-        if total is not None:
+    def only_fitting(self: ScoreIndex, row: int, total: int) -> None:
+        if total != UNFIT:
             put(self, row, total)
 
     with patch.object(ScoreIndex, "put", only_fitting):

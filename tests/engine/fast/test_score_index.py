@@ -72,8 +72,8 @@ def test_indexes_equal_a_scan(
             totals[position] = total
             if pods != tally.on(row):
                 tally.add(row, pods - tally.on(row))
-            groups.put(row, total)
             kept[row] = UNFIT if total is None else total
+            groups.put(row, int(kept[row]))
         assert groups.count == sum(each is not None for each in totals)
         feasible = groups.feasible_groups()
         best = groups.best(feasible, scores_of(feasible))

@@ -47,8 +47,9 @@ class AnswerColumns:
     #: scores; `UNFIT` if the pod does not fit on the row.
     verdicts: np.ndarray
     scores: np.ndarray
-    #: None where the grouping tells too many rows apart.
-    _indexes: dict[Grouping, ScoreIndex | None]
+    _indexes: dict[Grouping, ScoreIndex]
+    #: Groupings that tell too many rows apart for an index.
+    _too_many: set[Grouping]
     _rejections: Counter[int] | None
     _feasible: tuple[np.ndarray | None, np.ndarray]
 
@@ -71,7 +72,7 @@ class AnswerColumns:
         size = self._view.nodes.capacity
         self.verdicts = np.full(size, FITTING, np.int64)
         self.scores = np.full(size, UNFIT, np.int64)
-        self._indexes = {}
+        self._indexes, self._too_many = {}, set()
         #: How many nodes got which verdict, once that was asked for; how many were rejected.
         self._rejections = None
         self._rejected = 0
@@ -84,11 +85,11 @@ class AnswerColumns:
         if changed <= self._tuning.few_changes:
             self._small_changes += 1
             return
-        if self._indexes:
+        if self._indexes or self._too_many:
             lasted = self._small_changes - self._indexed_at
             start = self._tuning.steady_rounds
             self._rounds_to_index = start if lasted >= WORTH_INDEXING else self._rounds_to_index * 2
-            self._indexes = {}
+            self._indexes, self._too_many = {}, set()
         self._small_changes = 0
 
     def write(self, rows: np.ndarray, verdicts: np.ndarray, sums: np.ndarray) -> None:
@@ -112,12 +113,10 @@ class AnswerColumns:
 
     def write_row(self, row: int, verdict: int, total: int) -> None:
         """Write the answer of one row."""
-        verdicts = self.verdicts
-        before = verdicts.item(row)
-        verdicts[row] = verdict
+        before = self.verdicts.item(row)
+        self.verdicts[row] = verdict
         self.scores[row] = total
-        if before != verdict or self._indexes:
-            self._note(row, before, verdict, total)
+        self._note(row, before, verdict, total)
 
     def _note_many(self, rows: np.ndarray, before: np.ndarray, verdicts: np.ndarray) -> None:
         """Bring the feasible rows and the counts up to date: all of these rows differ."""
@@ -140,8 +139,7 @@ class AnswerColumns:
             if self._rejections is not None and self._view.nodes.known[row]:
                 self._recount(before & CODE, verdict & CODE)
         for index in self._indexes.values():
-            if index is not None:
-                index.put(row, None if total == UNFIT else total)
+            index.put(row, total)
 
     def _recount(self, before: int, code: int) -> None:
         """One node has another verdict."""
@@ -164,8 +162,8 @@ class AnswerColumns:
 
     def note_nodes(self, rows: frozenset[int]) -> None:
         """The nodes of these rows changed: keep the indexes whose rows are in the same groups."""
-        kept = self._indexes.items()
-        self._indexes = {k: index for k, index in kept if index is not None and index.holds(rows)}
+        self._indexes = {key: each for key, each in self._indexes.items() if each.holds(rows)}
+        self._too_many.clear()
 
     # Reading --------------------------------------------------------------------------------------
 
@@ -207,11 +205,10 @@ class AnswerColumns:
         None if some row is named twice, or if the grouping tells so many rows apart that it does
         not pay. All sums are compared while many rows change between decisions.
         """
-        if grouping in self._indexes:
-            found = self._indexes[grouping]
-            if found is None or found.order is order:
-                return found
-        if len(order) != len(self._view.nodes.order):
+        found = self._indexes.get(grouping)
+        if found is not None and found.order is order:
+            return found
+        if grouping in self._too_many or len(order) != len(self._view.nodes.order):
             return None
         keys, tallies = grouping
         most = max(1, len(order) // self._tuning.min_reduction)
@@ -221,15 +218,16 @@ class AnswerColumns:
                 None if layout is None else score_table(layout, tallies, self.scores, self._count())
             )
         self._indexed_at = self._small_changes
-        if len(self._indexes) >= MOST_GROUPINGS:
-            self._indexes.clear()
-        made: ScoreIndex | None = None
+        if len(self._indexes) + len(self._too_many) >= MOST_GROUPINGS:
+            self._indexes, self._too_many = {}, set()
         if self._layouts.may_group(keys, most):
             made = ScoreIndex(ManyRows(self._view, order), grouping, self.scores)
-            if len(made) > most or len(made.position_of) != len(order):
-                made = None
-        self._indexes[grouping] = made
-        return made
+            if len(made) <= most and len(made.position_of) == len(order):
+                self._indexes[grouping] = made
+                return made
+        self._indexes.pop(grouping, None)
+        self._too_many.add(grouping)
+        return None
 
 
 def score_table(
