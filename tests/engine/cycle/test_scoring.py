@@ -17,7 +17,7 @@ from podium.engine.rules.node_affinity.predicates import NodeAffinityPriority
 from podium.engine.rules.nodes.predicates import EqualPriority, NodeLabelPriority
 
 
-def unused(best: object) -> Sequence[int]:  # noqa: ARG001 - never called
+def unused(best: object) -> Sequence[int]:
     """Places that no rule but that of kube-scheduler asks for."""
     raise AssertionError
 
