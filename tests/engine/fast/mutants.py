@@ -26,10 +26,12 @@ Mutant = Callable[[], AbstractContextManager[None]]
 @contextmanager
 def forgotten_verdict() -> Iterator[None]:
     """The verdict of a row that was evaluated alone is not written."""
+    written = AnswerColumns.write_row
 
     def write_row(self: Any, row: int, verdict: int, total: int) -> None:
-        self.scores[row] = total
-        self._note(row, self.verdicts.item(row), verdict, total)
+        before = self.verdicts.item(row)
+        written(self, row, verdict, total)
+        self.verdicts[row] = before
 
     with patch.object(AnswerColumns, "write_row", write_row):
         yield

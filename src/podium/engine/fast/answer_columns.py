@@ -94,29 +94,25 @@ class AnswerColumns:
 
     def write(self, rows: np.ndarray, verdicts: np.ndarray, sums: np.ndarray) -> None:
         """Write the answers of some rows, each of which is named once."""
+        if self._indexes:  # there are some only while few rows change
+            for each in zip(rows.tolist(), verdicts.tolist(), sums.tolist(), strict=True):
+                self.write_row(*each)
+            return
         before = self.verdicts.take(rows)
         self.verdicts[rows], self.scores[rows] = verdicts, sums
-        differs = before != verdicts
-        if self._indexes:
-            differs |= verdicts == FITTING  # the sum may be another one
-        places = differs.nonzero()[0]
-        if not len(places):
-            return
-        changed, was, now = rows[places], before[places], verdicts[places]
-        if not self._indexes:
-            self._note_many(changed, was, now)
-            return
-        # There are indexes only while few rows change.
-        totals = sums[places].tolist()
-        for each in zip(changed.tolist(), was.tolist(), now.tolist(), totals, strict=True):
-            self._note(*each)
+        places = (before != verdicts).nonzero()[0]
+        if len(places):
+            self._note_many(rows[places], before[places], verdicts[places])
 
     def write_row(self, row: int, verdict: int, total: int) -> None:
         """Write the answer of one row."""
         before = self.verdicts.item(row)
         self.verdicts[row] = verdict
         self.scores[row] = total
-        self._note(row, before, verdict, total)
+        if before != verdict:
+            self._note_verdict(row, before, verdict)
+        for index in self._indexes.values():
+            index.put(row, total)
 
     def _note_many(self, rows: np.ndarray, before: np.ndarray, verdicts: np.ndarray) -> None:
         """Bring the feasible rows and the counts up to date: all of these rows differ."""
@@ -131,22 +127,14 @@ class AnswerColumns:
                 if code:
                     self._add(code, sign * number)
 
-    def _note(self, row: int, before: int, verdict: int, total: int) -> None:
-        """Bring what is derived up to date: the row had one verdict and has another, and a sum."""
-        if before != verdict:
-            if FITTING in (before, verdict):
-                self._feasible = (None, self.scores)
-            if self._rejections is not None and self._view.nodes.known[row]:
-                self._recount(before & CODE, verdict & CODE)
-        for index in self._indexes.values():
-            index.put(row, total)
-
-    def _recount(self, before: int, code: int) -> None:
-        """One node has another verdict."""
-        if code:
-            self._add(code, 1)
-        if before:
-            self._add(before, -1)
+    def _note_verdict(self, row: int, before: int, verdict: int) -> None:
+        """Bring what is derived from verdicts up to date: the row has another one."""
+        if FITTING in (before, verdict):
+            self._feasible = (None, self.scores)
+        if self._rejections is not None and self._view.nodes.known[row]:
+            for code, number in ((verdict & CODE, 1), (before & CODE, -1)):
+                if code:
+                    self._add(code, number)
 
     def _add(self, code: int, number: int) -> None:
         """So many nodes more, or fewer, have a verdict that rejects."""
