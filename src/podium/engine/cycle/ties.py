@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     #: Gives the places of the best among the feasible nodes, in the order these were found.
     Places = Callable[[Positions], Positions]
 
+#: Where the counter of kube-scheduler begins anew.
+WRAPS: Final = 1 << 64
 KNOWN: Final = f"{KUBE_SCHEDULER}, first, round-robin, random:SEED"
 
 
@@ -48,13 +50,13 @@ class RoundRobin:
 
     def choose(self, best: Positions, places: Places | None) -> int:  # noqa: ARG002
         """The next in turn."""
-        index = self.cursor % len(best)
-        self.skip(len(best))
-        return index
+        cursor = self.cursor
+        self.cursor = (cursor + 1) % WRAPS
+        return cursor % len(best)
 
     def skip(self, count: int) -> None:  # noqa: ARG002 - by one, for any number
         """Move the counter on."""
-        self.cursor = (self.cursor + 1) % (1 << 64)
+        self.cursor = (self.cursor + 1) % WRAPS
 
     def position(self) -> list[Any]:
         """The counter."""
