@@ -7,7 +7,6 @@ true while another one is not.
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -202,9 +201,9 @@ class AnswerColumns:
         most = max(1, len(order) // self._tuning.min_reduction)
         if self._small_changes < self._rounds_to_index:
             layout = self._layouts.by(order, keys, most)
-            return (
-                None if layout is None else score_table(layout, tallies, self.scores, self._count())
-            )
+            if layout is None:
+                return None
+            return ScoreTable(layout, tallies, self.scores, self._count())
         self._indexed_at = self._small_changes
         if len(self._indexes) + len(self._too_many) >= MOST_GROUPINGS:
             self._indexes, self._too_many = {}, set()
@@ -218,66 +217,18 @@ class AnswerColumns:
         return None
 
 
-def score_table(
-    layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
-) -> ScoreTable:
-    """The best rows by columns of totals, for one decision; it has the methods of `ScoreIndex`.
+class ScoreTable:
+    """The feasible rows by group and by total, for one decision; read as a `ScoreIndex` is.
 
-    Made while too many rows change for an index to pay. Totals are by row.
+    Made while too many rows change for an index to pay.
     """
-    if tallies:
-        return _TalliedTable(layout, tallies, totals, count)
-    return _LabelTable(layout, totals, count)
-
-
-class _LabelTable:
-    """The feasible rows by group and by total, where a group has equal labels."""
-
-    __slots__ = ("_best", "_layout", "_totals", "count")
-
-    def __init__(self, layout: GroupLayout, totals: np.ndarray, count: int) -> None:
-        #: How many rows fit.
-        self.count = count
-        self._layout = layout
-        self._totals = totals.take(layout.rows)
-        #: The highest total of each group.
-        self._best: list[int] = np.maximum.reduceat(self._totals, layout.starts).tolist()
-
-    def feasible_groups(self) -> RowGroups:
-        return self._layout.groups([n for n, best in enumerate(self._best) if best != UNFIT])
-
-    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
-        return self._layout.groups(list(compress(self.feasible_groups().numbers, fits)))
-
-    def counts(self, groups: RowGroups) -> list[int]:
-        fits = (self._totals != UNFIT).astype(np.int64)
-        counts = np.add.reduceat(fits, self._layout.starts)
-        found: list[int] = counts[groups.numbers].tolist()
-        return found
-
-    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
-        totals = [self._best[n] + score for n, score in zip(groups.numbers, scores, strict=True)]
-        highest = max(totals)
-        winners = [n for n, total in zip(groups.numbers, totals, strict=True) if total == highest]
-        found = [self._positions_of_best(number) for number in winners]
-        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
-
-    def _positions_of_best(self, number: int) -> np.ndarray:
-        layout = self._layout
-        part = slice(layout.starts[number], layout.ends[number])
-        found: np.ndarray = layout.positions[part][self._totals[part] == self._best[number]]
-        return found
-
-
-class _TalliedTable:
-    """The same, where a group has equal labels and equal counts of pods."""
 
     __slots__ = ("_counts", "_groups", "_layout", "_spans", "_tallies", "_totals", "count")
 
     def __init__(
         self, layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
     ) -> None:
-        #: How many rows fit.
+        """Totals are by row; *count* is on how many rows the pod fits."""
         self.count = count
         self._layout, self._tallies = layout, tallies
         self._totals = totals.take(layout.order)
@@ -291,28 +242,33 @@ class _TalliedTable:
             self._spans.append(span)
         #: The group at each position, and how many rows of each group fit.
         self._groups = groups
-        fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
-        self._counts = np.bincount(fitting, minlength=size)
+        self._counts = np.array([count])
+        if size > 1:
+            fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
+            self._counts = np.bincount(fitting, minlength=size)
 
     def feasible_groups(self) -> RowGroups:
+        """The groups that have feasible rows."""
         return self._groups_of(self._counts.nonzero()[0])
 
     def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        """Those of the groups with feasible rows that are flagged."""
         return self._groups_of(self._counts.nonzero()[0][list(fits)])
 
     def _groups_of(self, numbers: np.ndarray) -> RowGroups:
         return self._layout.split_groups(numbers.tolist(), self._tallies, self._spans)
 
     def counts(self, groups: RowGroups) -> list[int]:
+        """How many rows of each group fit."""
         found: list[int] = self._counts[groups.numbers].tolist()
         return found
 
     def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
-        by_group = np.full(len(self._counts), UNFIT, np.int64)
-        by_group[groups.numbers] = scores
-        totals = self._totals + by_group.take(self._groups)
+        """The best positions of these groups, by total plus score of the group."""
+        totals = self._totals
+        if len(self._counts) > 1:
+            by_group = np.full(len(self._counts), UNFIT, np.int64)
+            by_group[groups.numbers] = scores
+            totals = totals + by_group.take(self._groups)
         found: np.ndarray = (totals == _highest(totals)).nonzero()[0]
         return found
-
-
-ScoreTable = _LabelTable | _TalliedTable
