@@ -91,6 +91,7 @@ class Simulation:
         self.profile = profile
         self._profiles = {each.scheduler_name: each for each in (*reversed(others), profile)}
         self._has_extenders = any(each.extenders for each in self._profiles.values())
+        self._schedules_groups = any(each.schedules_groups for each in self._profiles.values())
         self._start_time = start_time
         self.cache = Cache(
             profile.accounting,
@@ -156,11 +157,8 @@ class Simulation:
 
     def run(self, pending: Iterable[Pod], *, recording: bool = False) -> Iterator[Step]:
         """Try each pod in turn, and once more after a successful preemption, and carry it out."""
-        waiting = list(pending)
-        if any(profile.schedules_groups for profile in self._profiles.values()):
-            yield from self._run_entities(waiting, recording=recording)
-            return
-        yield from self._run_pods(waiting, recording=recording)
+        run = self._run_entities if self._schedules_groups else self._run_pods
+        return run(list(pending), recording=recording)
 
     def _run_entities(self, waiting: Sequence[Pod], *, recording: bool) -> Iterator[Step]:
         """Try pods and pod groups in turn; the pods of a group when its first one is due.

@@ -26,10 +26,12 @@ Mutant = Callable[[], AbstractContextManager[None]]
 @contextmanager
 def forgotten_verdict() -> Iterator[None]:
     """The verdict of a row that was evaluated alone is not written."""
+    written = AnswerColumns.write_row
 
     def write_row(self: Any, row: int, verdict: int, total: int) -> None:
-        self.scores[row] = total
-        self._note(row, self.verdicts.item(row), verdict, total)
+        before = self.verdicts.item(row)
+        written(self, row, verdict, total)
+        self.verdicts[row] = before
 
     with patch.object(AnswerColumns, "write_row", write_row):
         yield
@@ -53,8 +55,8 @@ def index_keeps_unfit_rows() -> Iterator[None]:
     """A row that the pod does not fit on any more stays in the index."""
     put = ScoreIndex.put
 
-    def only_fitting(self: ScoreIndex, row: int, total: int | None) -> None:
-        if total is not None:
+    def only_fitting(self: ScoreIndex, row: int, total: int) -> None:
+        if total != UNFIT:
             put(self, row, total)
 
     with patch.object(ScoreIndex, "put", only_fitting):

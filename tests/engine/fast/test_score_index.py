@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import node, view
-from podium.engine.fast.answer_columns import score_table
+from podium.engine.fast.answer_columns import ScoreTable
 from podium.engine.fast.score_index import UNFIT, ScoreIndex
 from podium.engine.rows.row_groups import Grouping, GroupLayouts, RowGroups
 from podium.engine.rows.rows import ManyRows
@@ -72,8 +72,8 @@ def test_indexes_equal_a_scan(
             totals[position] = total
             if pods != tally.on(row):
                 tally.add(row, pods - tally.on(row))
-            groups.put(row, total)
             kept[row] = UNFIT if total is None else total
+            groups.put(row, int(kept[row]))
         assert groups.count == sum(each is not None for each in totals)
         feasible = groups.feasible_groups()
         best = groups.best(feasible, scores_of(feasible))
@@ -82,7 +82,7 @@ def test_indexes_equal_a_scan(
             continue
         layout = layouts.by(order, keys, len(order))
         assert layout is not None
-        table = score_table(layout, grouping.tallies, kept, groups.count)
+        table = ScoreTable(layout, grouping.tallies, kept, groups.count)
         found = table.feasible_groups()
         assert sorted(zip(scores_of(found), table.counts(found), strict=True)) == sorted(
             zip(scores_of(feasible), groups.counts(feasible), strict=True)

@@ -16,7 +16,6 @@ from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.cycle.searching import find_feasible, potential_rows
 from podium.engine.cycle.selecting import select_from_answers, select_node
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.plan import plan_of
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.rule import AttemptError, Refused
 from podium.engine.rows.rows import OneRow
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.fast.class_answers import ClassAnswers
+    from podium.engine.framework.plan import RulePlan
     from podium.engine.framework.post_filter import PostFilter
     from podium.engine.framework.rule import Permission
     from podium.engine.state.reservation import Reservation
@@ -71,7 +71,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
                 row = yield from _search(view, attempt, pre_filter, answers, decision)
         if row is not None:
             attempt.mark("Selecting host done")
-            _reserve(view, attempt, decision, row)
+            _reserve(view, attempt, pre_filter.plan, decision, row)
             if decision.reservations:
                 attempt.mark("Reserving done")
         elif profile.post_filters:
@@ -127,7 +127,7 @@ def _kept_answers(attempt: Attempt, pre_filter: PreFilter) -> ClassAnswers | Non
     return attempt.answers.of(attempt.pod)
 
 
-def _reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None:
+def _reserve(view: View, attempt: Attempt, plan: RulePlan, decision: Decision, row: int) -> None:
     """Note in the decision the node and what is reserved there, or which permit rule rejects it.
 
     Nothing of the cluster changes: the caller keeps the reservations with the assumed pod, waits
@@ -135,14 +135,13 @@ def _reserve(view: View, attempt: Attempt, decision: Decision, row: int) -> None
     reservations with the pod.
     """
     pod, profile = attempt.pod, attempt.profile
-    rules = plan_of(pod.cls, profile).reserving
-    if not rules and not profile.permits:
+    if not plan.reserving and not profile.permits:
         decision.node = view.nodes.names[row]
         return
     at = OneRow(view, row)
     reservations: dict[str, Reservation] = {}
     waits: list[tuple[str, Permission]] = []
-    for reserving in rules:
+    for reserving in plan.reserving:
         reserved = reserving.reserve(pod, at)
         if reserved is not None:
             reservations[reserving.name] = reserved

@@ -34,10 +34,11 @@ class PreFilter:
         self._pod = pod
         self._view = view
         self._profile = profile
-        self._rules = plan_of(pod.cls, profile)
+        #: Which rules are asked about the pod.
+        self.plan = plan_of(pod.cls, profile)
         #: Plugins that named nodes.
         self.naming: list[str] = []
-        for rule in self._rules.refusing:
+        for rule in self.plan.refusing:
             answer = self._ask(rule)
             if answer is not None and not self._names_nodes(rule, answer):
                 self._run()
@@ -54,7 +55,7 @@ class PreFilter:
     @property
     def filters(self) -> list[Positioned]:
         """The filter rules that can reject such pods, those that skip this one included."""
-        return self._rules.filters
+        return self.plan.filters
 
     @property
     def asked(self) -> frozenset[str]:
@@ -65,7 +66,7 @@ class PreFilter:
     def taking_part(self) -> list[Positioned]:
         """The filter rules that take part in this attempt, trials included."""
         self._run()
-        rules = self._rules.filters
+        rules = self.plan.filters
         if not self._skipped:
             return rules
         return [each for each in rules if each.rule.name not in self._skipped]
@@ -79,15 +80,15 @@ class PreFilter:
             return
         self._done = True
         self.naming, self.only = [], None
-        self._asked = self._rules.seen_by
+        self._asked = self.plan.seen_by
         self._skipped: set[str] = set()
-        for place, (rule, may_refuse, filters) in enumerate(self._rules.pre_filters):
+        for place, (rule, may_refuse, filters) in enumerate(self.plan.pre_filters):
             answer = self._ask(rule) if may_refuse else None
             if answer is not None:
                 if self._names_nodes(rule, answer):
                     continue
                 self.refused = answer if isinstance(answer, Refused) else _no_node_left(self.naming)
-                seen = self._rules.pre_filters[: place + 1]
+                seen = self.plan.pre_filters[: place + 1]
                 self._asked = frozenset(each.name for each, _, _ in seen)
                 return
             if filters and rule.activity(self._pod, self._view) is Activity.SKIPPED:

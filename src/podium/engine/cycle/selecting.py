@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,15 @@ from podium.engine.framework.plan import plan_of
 from podium.engine.framework.rule import AttemptError
 from podium.engine.pipelines.scoring import run_scores
 from podium.engine.rows.rows import ManyRows
-from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Generator, Sequence
 
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.cycle.ties import Places
     from podium.engine.fast.class_answers import ClassAnswers
     from podium.engine.framework.decision import Decision, ScoreColumn
+    from podium.engine.framework.plan import RulePlan
     from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
@@ -36,16 +36,6 @@ def select_from_answers(
     """
     if not _covers_all_rows(view, attempt):
         return None
-    row = _select_best(view, attempt, answers, decision)
-    if row is not None and attempt.evidence is not None:
-        attempt.evidence.note_answers(attempt.pod, attempt.order, answers)
-    return row
-
-
-def _select_best(
-    view: View, attempt: Attempt, answers: ClassAnswers, decision: Decision
-) -> int | None:
-    """One of the best rows, where all rows are looked at and the answers are all there is."""
     pod, order = attempt.pod, attempt.order
     groups = answers.grouped(pod, order)
     if groups is None and not view.nodes.names_once(order):
@@ -54,10 +44,16 @@ def _select_best(
     count = 0 if rows is None else len(rows) if groups is None else groups.feasible_rows
     if rows is None or not count:
         return None
+    decision.consumed, decision.feasible_count = len(order), count
     rejections = answers.rejections()
     if groups is not None and groups.rejections:
         rejections = rejections + groups.rejections
-    _note_feasible(view, attempt, decision, count, rejections)
+    if rejections:
+        decision.histogram = rejections
+    attempt.mark("Computing predicates done")
+    # An error from here on does not undo that the nodes were looked at.
+    if count > 1 and attempt.profile.pre_scores:
+        _check_pre_scores(view, attempt, answers.plan)
     best = answers.best_of_groups(pod, groups) if groups is not None else None
     if best is None:
         rows = answers.feasible(order)
@@ -65,31 +61,10 @@ def _select_best(
             return None
         best = _best_of(pod, answers, rows)
     attempt.mark("Prioritizing done")
-    places = None
-    if len(rows) != count:
-        found = best
-
-        def places() -> np.ndarray:
-            """Count the feasible rows before each of the best ones."""
-            fits = answers.fit(pod, order).codes == FITS
-            return np.cumsum(fits)[np.asarray(found, np.int64)] - 1
-
+    if attempt.evidence is not None:
+        attempt.evidence.note_answers(pod, order, answers)
+    places = partial(answers.places, pod, order) if len(rows) != count else None
     return _choose(attempt, decision, rows, best, places, alone=count == 1)
-
-
-def _note_feasible(
-    view: View, attempt: Attempt, decision: Decision, count: int, rejections: Counter[int]
-) -> None:
-    """Note how many rows are feasible, and why others are not; fail if pods cannot be scored.
-
-    Before anything is scored: an error there does not undo that the nodes were looked at.
-    """
-    decision.consumed, decision.feasible_count = len(attempt.order), count
-    if rejections:
-        decision.histogram = rejections
-    attempt.mark("Computing predicates done")
-    if count > 1 and attempt.profile.pre_scores:
-        _check_pre_scores(view, attempt)
 
 
 def _covers_all_rows(view: View, attempt: Attempt) -> bool:
@@ -149,7 +124,7 @@ def _totals(
     pod, profile = attempt.pod, attempt.profile
     if not profile.priorities and not profile.extenders:
         return np.ones(len(feasible), np.int64)
-    _check_pre_scores(view, attempt)
+    _check_pre_scores(view, attempt, plan_of(pod.cls, profile))
     if answers is not None:
         return answers.totals(pod, feasible)
     return run_scores(
@@ -161,10 +136,9 @@ def _totals(
     )
 
 
-def _check_pre_scores(view: View, attempt: Attempt) -> None:
+def _check_pre_scores(view: View, attempt: Attempt, plan: RulePlan) -> None:
     """Fail if some rule cannot score pods of this class."""
-    pod, profile = attempt.pod, attempt.profile
-    if fault := plan_of(pod.cls, profile).scoring_fault(pod, view, profile):
+    if fault := plan.scoring_fault(attempt.pod, view, attempt.profile):
         raise AttemptError(fault)
 
 
@@ -179,13 +153,13 @@ def _choose(
 ) -> int:
     """One of the best rows, by the rule for ties; there is no choice where a row is *alone*.
 
-    *places* gives their places among the feasible rows, if *rows* are not these.
+    *places* gives their places among the feasible rows, if *rows* are others.
     """
     chosen = 0
     if not alone:
         if attempt.evidence is not None:
             attempt.evidence.note_best(rows, best)
         decision.cursor, decision.tied = attempt.ties.cursor, len(best)
-        chosen = attempt.ties.choose(len(best), places or (lambda: best))
+        chosen = attempt.ties.choose(best, places)
     row: int = rows.item(best[chosen])
     return row

@@ -15,9 +15,12 @@ from podium.releases import KUBE_SCHEDULER
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    #: Gives the places of the equals among the feasible nodes, in the order these were found.
-    Places = Callable[[], Sequence[int] | np.ndarray]
+    Positions = Sequence[int] | np.ndarray
+    #: Gives the places of the best among the feasible nodes, in the order these were found.
+    Places = Callable[[Positions], Positions]
 
+#: Where the counter of kube-scheduler begins anew.
+WRAPS: Final = 1 << 64
 KNOWN: Final = f"{KUBE_SCHEDULER}, first, round-robin, random:SEED"
 
 
@@ -26,8 +29,8 @@ class Ties(Protocol):
 
     cursor: int
 
-    def choose(self, count: int, places: Places) -> int:
-        """An index below *count*; *places* is called only if the choice depends on them."""
+    def choose(self, best: Positions, places: Places | None) -> int:
+        """The index of one of the best; without *places*, their positions are their places."""
 
     def skip(self, count: int) -> None:
         """Move on as after a choice among *count* nodes."""
@@ -45,15 +48,15 @@ class RoundRobin:
     def __init__(self, cursor: int = 0) -> None:
         self.cursor = cursor
 
-    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - wherever they are
+    def choose(self, best: Positions, places: Places | None) -> int:  # noqa: ARG002
         """The next in turn."""
-        index = self.cursor % count
-        self.skip(count)
-        return index
+        cursor = self.cursor
+        self.cursor = (cursor + 1) % WRAPS
+        return cursor % len(best)
 
     def skip(self, count: int) -> None:  # noqa: ARG002 - by one, for any number
         """Move the counter on."""
-        self.cursor = (self.cursor + 1) % (1 << 64)
+        self.cursor = (self.cursor + 1) % WRAPS
 
     def position(self) -> list[Any]:
         """The counter."""
@@ -69,7 +72,7 @@ class First:
 
     cursor = 0
 
-    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - the same for any
+    def choose(self, best: Positions, places: Places | None) -> int:  # noqa: ARG002
         """Always 0."""
         return 0
 
@@ -92,9 +95,11 @@ class HeapRoot(First):
     is read parent first, then the left branch, then the right one.
     """
 
-    def choose(self, count: int, places: Places) -> int:
+    def choose(self, best: Positions, places: Places | None) -> int:
         """The index of the root."""
-        return heap_root(places()) if count > 1 else 0
+        if len(best) == 1:
+            return 0
+        return heap_root(best if places is None else places(best))
 
 
 class Seeded:
@@ -105,9 +110,9 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation, not a secret
 
-    def choose(self, count: int, places: Places) -> int:  # noqa: ARG002 - wherever they are
+    def choose(self, best: Positions, places: Places | None) -> int:  # noqa: ARG002
         """A random index, the same for the same seed."""
-        return self._random.randrange(count)
+        return self._random.randrange(len(best))
 
     def skip(self, count: int) -> None:
         """Draw a number."""
@@ -124,7 +129,7 @@ class Seeded:
         self._random.setstate((version, tuple(numbers), spare))
 
 
-def heap_root(places: Sequence[int] | np.ndarray) -> int:
+def heap_root(places: Positions) -> int:
     """Which of the best nodes, given by their places in the list, ends up at the root of the heap.
 
     The path from the root to a place is the binary form of the place plus one, without its first

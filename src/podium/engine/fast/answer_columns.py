@@ -7,7 +7,6 @@ true while another one is not.
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +46,9 @@ class AnswerColumns:
     #: scores; `UNFIT` if the pod does not fit on the row.
     verdicts: np.ndarray
     scores: np.ndarray
-    #: None where the grouping tells too many rows apart.
-    _indexes: dict[Grouping, ScoreIndex | None]
+    _indexes: dict[Grouping, ScoreIndex]
+    #: Groupings that tell too many rows apart for an index.
+    _too_many: set[Grouping]
     _rejections: Counter[int] | None
     _feasible: tuple[np.ndarray | None, np.ndarray]
 
@@ -71,7 +71,7 @@ class AnswerColumns:
         size = self._view.nodes.capacity
         self.verdicts = np.full(size, FITTING, np.int64)
         self.scores = np.full(size, UNFIT, np.int64)
-        self._indexes = {}
+        self._indexes, self._too_many = {}, set()
         #: How many nodes got which verdict, once that was asked for; how many were rejected.
         self._rejections = None
         self._rejected = 0
@@ -84,40 +84,34 @@ class AnswerColumns:
         if changed <= self._tuning.few_changes:
             self._small_changes += 1
             return
-        if self._indexes:
+        if self._indexes or self._too_many:
             lasted = self._small_changes - self._indexed_at
             start = self._tuning.steady_rounds
             self._rounds_to_index = start if lasted >= WORTH_INDEXING else self._rounds_to_index * 2
-            self._indexes = {}
+            self._indexes, self._too_many = {}, set()
         self._small_changes = 0
 
     def write(self, rows: np.ndarray, verdicts: np.ndarray, sums: np.ndarray) -> None:
         """Write the answers of some rows, each of which is named once."""
+        if self._indexes:  # there are some only while few rows change
+            for each in zip(rows.tolist(), verdicts.tolist(), sums.tolist(), strict=True):
+                self.write_row(*each)
+            return
         before = self.verdicts.take(rows)
         self.verdicts[rows], self.scores[rows] = verdicts, sums
-        differs = before != verdicts
-        if self._indexes:
-            differs |= verdicts == FITTING  # the sum may be another one
-        places = differs.nonzero()[0]
-        if not len(places):
-            return
-        changed, was, now = rows[places], before[places], verdicts[places]
-        if not self._indexes:
-            self._note_many(changed, was, now)
-            return
-        # There are indexes only while few rows change.
-        totals = sums[places].tolist()
-        for each in zip(changed.tolist(), was.tolist(), now.tolist(), totals, strict=True):
-            self._note(*each)
+        places = (before != verdicts).nonzero()[0]
+        if len(places):
+            self._note_many(rows[places], before[places], verdicts[places])
 
     def write_row(self, row: int, verdict: int, total: int) -> None:
         """Write the answer of one row."""
-        verdicts = self.verdicts
-        before = verdicts.item(row)
-        verdicts[row] = verdict
+        before = self.verdicts.item(row)
+        self.verdicts[row] = verdict
         self.scores[row] = total
-        if before != verdict or self._indexes:
-            self._note(row, before, verdict, total)
+        if before != verdict:
+            self._note_verdict(row, before, verdict)
+        for index in self._indexes.values():
+            index.put(row, total)
 
     def _note_many(self, rows: np.ndarray, before: np.ndarray, verdicts: np.ndarray) -> None:
         """Bring the feasible rows and the counts up to date: all of these rows differ."""
@@ -132,23 +126,14 @@ class AnswerColumns:
                 if code:
                     self._add(code, sign * number)
 
-    def _note(self, row: int, before: int, verdict: int, total: int) -> None:
-        """Bring what is derived up to date: the row had one verdict and has another, and a sum."""
-        if before != verdict:
-            if FITTING in (before, verdict):
-                self._feasible = (None, self.scores)
-            if self._rejections is not None and self._view.nodes.known[row]:
-                self._recount(before & CODE, verdict & CODE)
-        for index in self._indexes.values():
-            if index is not None:
-                index.put(row, None if total == UNFIT else total)
-
-    def _recount(self, before: int, code: int) -> None:
-        """One node has another verdict."""
-        if code:
-            self._add(code, 1)
-        if before:
-            self._add(before, -1)
+    def _note_verdict(self, row: int, before: int, verdict: int) -> None:
+        """Bring what is derived from verdicts up to date: the row has another one."""
+        if FITTING in (before, verdict):
+            self._feasible = (None, self.scores)
+        if self._rejections is not None and self._view.nodes.known[row]:
+            for code, number in ((verdict & CODE, 1), (before & CODE, -1)):
+                if code:
+                    self._add(code, number)
 
     def _add(self, code: int, number: int) -> None:
         """So many nodes more, or fewer, have a verdict that rejects."""
@@ -164,8 +149,8 @@ class AnswerColumns:
 
     def note_nodes(self, rows: frozenset[int]) -> None:
         """The nodes of these rows changed: keep the indexes whose rows are in the same groups."""
-        kept = self._indexes.items()
-        self._indexes = {k: index for k, index in kept if index is not None and index.holds(rows)}
+        self._indexes = {key: each for key, each in self._indexes.items() if each.holds(rows)}
+        self._too_many.clear()
 
     # Reading --------------------------------------------------------------------------------------
 
@@ -207,91 +192,43 @@ class AnswerColumns:
         None if some row is named twice, or if the grouping tells so many rows apart that it does
         not pay. All sums are compared while many rows change between decisions.
         """
-        if grouping in self._indexes:
-            found = self._indexes[grouping]
-            if found is None or found.order is order:
-                return found
-        if len(order) != len(self._view.nodes.order):
+        found = self._indexes.get(grouping)
+        if found is not None and found.order is order:
+            return found
+        if grouping in self._too_many or len(order) != len(self._view.nodes.order):
             return None
         keys, tallies = grouping
         most = max(1, len(order) // self._tuning.min_reduction)
         if self._small_changes < self._rounds_to_index:
             layout = self._layouts.by(order, keys, most)
-            return (
-                None if layout is None else score_table(layout, tallies, self.scores, self._count())
-            )
+            if layout is None:
+                return None
+            return ScoreTable(layout, tallies, self.scores, self._count())
         self._indexed_at = self._small_changes
-        if len(self._indexes) >= MOST_GROUPINGS:
-            self._indexes.clear()
-        made: ScoreIndex | None = None
+        if len(self._indexes) + len(self._too_many) >= MOST_GROUPINGS:
+            self._indexes, self._too_many = {}, set()
         if self._layouts.may_group(keys, most):
             made = ScoreIndex(ManyRows(self._view, order), grouping, self.scores)
-            if len(made) > most or len(made.position_of) != len(order):
-                made = None
-        self._indexes[grouping] = made
-        return made
+            if len(made) <= most and len(made.position_of) == len(order):
+                self._indexes[grouping] = made
+                return made
+        self._indexes.pop(grouping, None)
+        self._too_many.add(grouping)
+        return None
 
 
-def score_table(
-    layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
-) -> ScoreTable:
-    """The best rows by columns of totals, for one decision; it has the methods of `ScoreIndex`.
+class ScoreTable:
+    """The feasible rows by group and by total, for one decision; read as a `ScoreIndex` is.
 
-    Made while too many rows change for an index to pay. Totals are by row.
+    Made while too many rows change for an index to pay.
     """
-    if tallies:
-        return _TalliedTable(layout, tallies, totals, count)
-    return _LabelTable(layout, totals, count)
-
-
-class _LabelTable:
-    """The feasible rows by group and by total, where a group has equal labels."""
-
-    __slots__ = ("_best", "_layout", "_totals", "count")
-
-    def __init__(self, layout: GroupLayout, totals: np.ndarray, count: int) -> None:
-        #: How many rows fit.
-        self.count = count
-        self._layout = layout
-        self._totals = totals.take(layout.rows)
-        #: The highest total of each group.
-        self._best: list[int] = np.maximum.reduceat(self._totals, layout.starts).tolist()
-
-    def feasible_groups(self) -> RowGroups:
-        return self._layout.groups([n for n, best in enumerate(self._best) if best != UNFIT])
-
-    def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
-        return self._layout.groups(list(compress(self.feasible_groups().numbers, fits)))
-
-    def counts(self, groups: RowGroups) -> list[int]:
-        fits = (self._totals != UNFIT).astype(np.int64)
-        counts = np.add.reduceat(fits, self._layout.starts)
-        found: list[int] = counts[groups.numbers].tolist()
-        return found
-
-    def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
-        totals = [self._best[n] + score for n, score in zip(groups.numbers, scores, strict=True)]
-        highest = max(totals)
-        winners = [n for n, total in zip(groups.numbers, totals, strict=True) if total == highest]
-        found = [self._positions_of_best(number) for number in winners]
-        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
-
-    def _positions_of_best(self, number: int) -> np.ndarray:
-        layout = self._layout
-        part = slice(layout.starts[number], layout.ends[number])
-        found: np.ndarray = layout.positions[part][self._totals[part] == self._best[number]]
-        return found
-
-
-class _TalliedTable:
-    """The same, where a group has equal labels and equal counts of pods."""
 
     __slots__ = ("_counts", "_groups", "_layout", "_spans", "_tallies", "_totals", "count")
 
     def __init__(
         self, layout: GroupLayout, tallies: Sequence[Tally], totals: np.ndarray, count: int
     ) -> None:
-        #: How many rows fit.
+        """Totals are by row; *count* is on how many rows the pod fits."""
         self.count = count
         self._layout, self._tallies = layout, tallies
         self._totals = totals.take(layout.order)
@@ -305,28 +242,33 @@ class _TalliedTable:
             self._spans.append(span)
         #: The group at each position, and how many rows of each group fit.
         self._groups = groups
-        fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
-        self._counts = np.bincount(fitting, minlength=size)
+        self._counts = np.array([count])
+        if size > 1:
+            fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
+            self._counts = np.bincount(fitting, minlength=size)
 
     def feasible_groups(self) -> RowGroups:
+        """The groups that have feasible rows."""
         return self._groups_of(self._counts.nonzero()[0])
 
     def narrowed(self, fits: tuple[bool, ...]) -> RowGroups:
+        """Those of the groups with feasible rows that are flagged."""
         return self._groups_of(self._counts.nonzero()[0][list(fits)])
 
     def _groups_of(self, numbers: np.ndarray) -> RowGroups:
         return self._layout.split_groups(numbers.tolist(), self._tallies, self._spans)
 
     def counts(self, groups: RowGroups) -> list[int]:
+        """How many rows of each group fit."""
         found: list[int] = self._counts[groups.numbers].tolist()
         return found
 
     def best(self, groups: RowGroups, scores: Sequence[int]) -> np.ndarray:
-        by_group = np.full(len(self._counts), UNFIT, np.int64)
-        by_group[groups.numbers] = scores
-        totals = self._totals + by_group.take(self._groups)
+        """The best positions of these groups, by total plus score of the group."""
+        totals = self._totals
+        if len(self._counts) > 1:
+            by_group = np.full(len(self._counts), UNFIT, np.int64)
+            by_group[groups.numbers] = scores
+            totals = totals + by_group.take(self._groups)
         found: np.ndarray = (totals == _highest(totals)).nonzero()[0]
         return found
-
-
-ScoreTable = _LabelTable | _TalliedTable

@@ -12,14 +12,15 @@ the two.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from podium.engine.fast.row_answers import RowAnswers
 from podium.engine.framework.decision import NO_REJECTIONS
 from podium.engine.framework.plan import RowRules, plan_of
-from podium.engine.framework.rule import Activity, AttemptError, Positioned, Watched
+from podium.engine.framework.rule import Activity, AttemptError, Positioned
 from podium.engine.pipelines.filtering import Fit, run_filters
 from podium.engine.pipelines.scoring import run_scores, run_scores_of_few
 from podium.engine.rows.row_groups import Grouping, GroupLayouts
@@ -41,9 +42,12 @@ BYTES_PER_ROW = 36
 #: The answers of so many classes are kept at most, besides what they share.
 MOST_CLASSES = 4096
 NO_RULES: Sequence[Positioned] = ()
+#: All rows are one group.
+ALL_ROWS = Grouping()
 
 
-class FeasibleGroups(NamedTuple):
+@dataclass(slots=True)
+class FeasibleGroups:
     """The groups of rows that a pod fits on."""
 
     table: ScoreIndex | ScoreTable
@@ -56,7 +60,8 @@ class FeasibleGroups(NamedTuple):
     rejections: Counter[int]
 
 
-class JointScores(NamedTuple):
+@dataclass(slots=True)
+class JointScores:
     """What the scores that look beyond single rows say, as the cluster is now."""
 
     #: What each of them gives to every row; None where rows must be scored.
@@ -83,11 +88,6 @@ class ClassAnswers:
         self.row_key = self.plan.row_key(pod.cls)
         self._cache = cache
         self._labels = pod.cls.labels
-        watched = self.plan.watched
-        self._foreseeable = not watched & Watched.ANYTHING
-        self._watches_selectors = bool(watched & Watched.SELECTORS)
-        self._watches_terms = bool(watched & Watched.TERMS)
-        self._watches_pods = bool(watched & Watched.SELECTED_PODS)
         #: The counters of all that the rules beyond single rows look at, when they were last
         #: asked; and those of them that matter to this class.
         self._counters: tuple[int, ...] = ()
@@ -109,7 +109,8 @@ class ClassAnswers:
 
     def refresh(self, pod: Incoming) -> None:
         """Bring the answers up to date: ask the rules that may have changed their mind."""
-        if not self._foreseeable or self._evaluated or self._of_node or self._note_outlook():
+        always = self.plan.watches_anything or self._evaluated or self._of_node
+        if always or self._note_outlook():
             others_kept = self._look_at_cluster(pod)
             if others_kept or self._state != self._current_state():
                 self.start(pod)
@@ -120,13 +121,13 @@ class ClassAnswers:
 
     def _note_outlook(self) -> bool:
         """Note what rules look at to say whether they have anything to say; True if it changed."""
-        view = self.view
+        view, plan = self.view, self.plan
         journal, catalog = view.journal, view.catalog
         counters = (
             journal.epoch,
             journal.node_changes,
             catalog.namespaces.version,
-            catalog.selections.changes if self._watches_selectors else 0,
+            catalog.selections.changes if plan.watches_selectors else 0,
             view.pods.presence.changes,
             # With pods on nodes that do not exist, rules on affinity look at more than terms.
             journal.changes if view.pods.unknown_nodes else -1,
@@ -135,7 +136,7 @@ class ClassAnswers:
             return False
         self._counters = counters
         before = self._outlook
-        matters = self._watches_pods or (self._watches_terms and view.terms_selecting(self._labels))
+        matters = plan.watches_pods or (plan.watches_terms and view.terms_selecting(self._labels))
         # Where no term selects such pods, it does not matter whether pods carry them.
         self._outlook = counters if matters else (*counters[:4], -1, counters[5])
         return self._outlook != before
@@ -212,6 +213,8 @@ class ClassAnswers:
                 constant += each.weight * same.score
         if constant is None:
             return JointScores(known, None, differing, None)
+        if not differing:
+            return JointScores(known, constant, differing, ALL_ROWS)
         try:
             parts = [
                 Grouping(rule.group_keys(pod, view), rule.group_tallies(pod, view))
@@ -261,7 +264,7 @@ class ClassAnswers:
         count = index.count - sum(rejections.values())
         if not count:
             return None
-        return found._replace(groups=groups, feasible_rows=count, rejections=rejections)
+        return FeasibleGroups(index, groups, found.differing, count, rejections)
 
     def _narrower(self, pod: Incoming, grouping: Grouping) -> Grouping | None:
         """Smaller groups, which the evaluated filters answer the same for; None if there are none.
@@ -320,6 +323,14 @@ class ClassAnswers:
             errors.update(zip(failed.tolist(), fit.errors.values(), strict=True))
         return Fit(codes, positions, errors)
 
+    def places(
+        self, pod: Incoming, order: np.ndarray, positions: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
+        """The places that the rows at these positions have among the feasible rows."""
+        fits = self.fit(pod, order).codes == FITS
+        places: np.ndarray = np.cumsum(fits)[np.asarray(positions, np.int64)] - 1
+        return places
+
     def totals(self, pod: Incoming, rows: np.ndarray) -> np.ndarray:
         """The weighted sums of these feasible rows."""
         kept, profile = self.rows, self.profile
@@ -329,12 +340,12 @@ class ClassAnswers:
         joint = self._joint
         if joint is None:
             joint = self._joint = self._ask_joint_scores(pod)
-        known, constant, differing, _ = joint
-        if constant is None:
-            totals = run_scores(pod, at, self.plan.joint, profile, known=known)
+        if joint.constant is None:
+            totals = run_scores(pod, at, self.plan.joint, profile, known=joint.known)
         else:
+            differing = joint.differing
             totals = run_scores(pod, at, differing, profile, known=[None] * len(differing))
-            totals += constant
+            totals += joint.constant
         totals += kept.columns.scores.take(rows)
         return totals
 

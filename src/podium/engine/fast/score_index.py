@@ -83,13 +83,14 @@ class ScoreIndex:
         "_at",
         "_first",
         "_group_of",
-        "_grouping",
         "_groups",
+        "_keys",
         "_labelled",
         "_labels_of",
         "_narrowed",
         "_numbers",
         "_tallied",
+        "_tallies",
         "_totals",
         "_view",
         "count",
@@ -101,12 +102,10 @@ class ScoreIndex:
         """The rows are all rows in node order; totals are by row, `UNFIT` where it does not fit."""
         order = self.order = at.index
         self.position_of: dict[int, int] = dict(zip(order.tolist(), range(len(order)), strict=True))
-        known = totals[order].astype(object)
-        known[totals[order] == UNFIT] = None
-        #: The total at each position; None where the pod does not fit.
-        self._totals: list[int | None] = known.tolist()
+        #: The total at each position.
+        self._totals: list[int] = totals[order].tolist()
         self._view = at.view
-        self._grouping = grouping
+        self._keys, self._tallies = grouping
         first, of_position = grouped(at, grouping)
         #: One row of each group, what the tallies count on it, and the number of its labels.
         self._first: list[int] = order[first].tolist()
@@ -133,36 +132,37 @@ class ScoreIndex:
 
     def _ids(self, row: int) -> tuple[int, ...]:
         nodes = self._view.nodes
-        return tuple([nodes.label_column(key).ids.item(row) for key in self._grouping.keys])
+        return tuple([nodes.label_column(key).ids.item(row) for key in self._keys])
 
     def _counted(self, row: int) -> tuple[int, ...]:
-        return tuple([tally.on(row) for tally in self._grouping.tallies])
+        return tuple([tally.on(row) for tally in self._tallies])
 
     def __len__(self) -> int:
         return len(self._groups)
 
-    def put(self, row: int, total: int | None) -> None:
-        """The pods of a row changed, and so may its total; None when it does not fit any more."""
+    def put(self, row: int, total: int) -> None:
+        """The pods of a row changed, and so may its total; `UNFIT` when it does not fit."""
         position = self.position_of.get(row)
         if position is None:
             return
         before, old = self._totals[position], self._group_of[position]
         number = old
-        if self._grouping.tallies:
+        if self._tallies:
             number = self._group_of[position] = self._number(self._labels_of[old], row)
         if before == total and number == old:
             return
         self._totals[position] = total
-        groups = self._groups
-        if before is not None:
-            groups[old].remove(position, before)
+        if before != UNFIT:
+            group = self._groups[old]
+            group.remove(position, before)
             self.count -= 1
-            if not groups[old].count:
+            if not group.count:
                 self._at = None
-        if total is not None:
-            groups[number].add(position, total)
+        if total != UNFIT:
+            group = self._groups[number]
+            group.add(position, total)
             self.count += 1
-            if groups[number].count == 1:
+            if group.count == 1:
                 self._at = None
 
     def _number(self, labels: int, row: int) -> int:
@@ -209,8 +209,7 @@ class ScoreIndex:
     def _groups_of(self, numbers: list[int]) -> RowGroups:
         rows = np.array([self._first[n] for n in numbers], np.int64)
         tallied = {
-            tally: [self._tallied[n][i] for n in numbers]
-            for i, tally in enumerate(self._grouping.tallies)
+            tally: [self._tallied[n][i] for n in numbers] for i, tally in enumerate(self._tallies)
         }
         return RowGroups(ManyRows(self._view, rows, {}), numbers, tallied)
 
@@ -220,11 +219,12 @@ class ScoreIndex:
 
     def best(self, groups: RowGroups, scores: Sequence[int]) -> Sequence[int]:
         """The best positions of these groups in node order, by total plus score of the group."""
-        if len(scores) == 1:
-            return self._groups[groups.numbers[0]].best()[1]
+        numbers = groups.numbers
+        if len(numbers) == 1:
+            return self._groups[numbers[0]].best()[1]
         highest: int | None = None
         lists: list[list[int]] = []
-        for number, score in zip(groups.numbers, scores, strict=True):
+        for number, score in zip(numbers, scores, strict=True):
             total, positions = self._groups[number].best()
             total += score
             if highest is None or total > highest:

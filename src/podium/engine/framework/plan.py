@@ -76,7 +76,10 @@ class RulePlan:
         "reserving",
         "rows",
         "seen_by",
-        "watched",
+        "watches_anything",
+        "watches_pods",
+        "watches_selectors",
+        "watches_terms",
     )
 
     def __init__(self, cls: PodClass, profile: Profile) -> None:
@@ -90,8 +93,7 @@ class RulePlan:
         self.cluster: list[Positioned] = []
         #: Scores that look at all feasible rows, or beyond the row.
         self.joint: list[Weighted] = []
-        #: What the rules look at that look beyond single rows.
-        self.watched = Watched.NOTHING
+        watched = Watched.NOTHING
         self._scopes: list[tuple[str, Rule, Scope]] = []
         keyed: list[tuple[Rule, Hashable]] = []
         for position, rule in enumerate(profile.predicates):
@@ -106,7 +108,7 @@ class RulePlan:
                 keyed.append((rule, (position, scope)))
             else:
                 self.cluster.append(positioned)
-                self.watched |= rule.watched(cls)
+                watched |= rule.watched(cls)
         for number, each in enumerate(profile.priorities):
             scope = each.priority.scope(cls)
             self._scopes.append(("score", each.priority, scope))
@@ -115,7 +117,13 @@ class RulePlan:
                 keyed.append((each.priority, (-number - 1, scope)))
             else:
                 self.joint.append(each)
-                self.watched |= each.priority.watched(cls)
+                watched |= each.priority.watched(cls)
+        #: Of the rules that look beyond single rows: whether some are asked at every decision, and
+        #: what the others look at.
+        self.watches_anything = bool(watched & Watched.ANYTHING)
+        self.watches_selectors = bool(watched & Watched.SELECTORS)
+        self.watches_terms = bool(watched & Watched.TERMS)
+        self.watches_pods = bool(watched & Watched.SELECTED_PODS)
         #: Filters and scores that look at single rows.
         self.rows = RowRules(of_node, of_pods, flat)
         #: Each of these with its place among the rules, and its scope: those whose keys are the

@@ -62,19 +62,9 @@ def grouped(at: ManyRows, grouping: Grouping) -> tuple[np.ndarray, np.ndarray]:
 
 
 class GroupLayout:
-    """All rows in node order, sorted by the values of some label keys."""
+    """All rows in node order, and their groups by the values of some label keys."""
 
-    __slots__ = (
-        "_groups",
-        "_view",
-        "ends",
-        "first",
-        "of_position",
-        "order",
-        "positions",
-        "rows",
-        "starts",
-    )
+    __slots__ = ("_groups", "_view", "first", "of_position", "order")
 
     def __init__(self, at: ManyRows, keys: tuple[str, ...]) -> None:
         """The rows are all rows in node order."""
@@ -84,12 +74,6 @@ class GroupLayout:
         self.order, self.of_position = at.index, of_position
         #: One row of each group.
         self.first = at.index[first]
-        #: The positions group by group, ascending within each, and their rows.
-        self.positions = np.argsort(of_position, kind="stable")
-        self.rows = at.index[self.positions]
-        #: Where each group begins and ends among them.
-        self.starts = np.searchsorted(of_position[self.positions], np.arange(len(first)))
-        self.ends = [*self.starts[1:].tolist(), len(self.rows)]
         self._groups: dict[tuple[int, ...], RowGroups] = {}
 
     def groups(self, numbers: list[int]) -> RowGroups:
