@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable
@@ -268,15 +269,27 @@ _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 async def connected(
     access: Access, made: Callable[[], _Protocol], seconds: float = CONNECT_SECONDS
 ) -> _Protocol:
-    """Open a connection to the API server, in *seconds* at most."""
+    """Open a connection to the API server, in *seconds* at most.
+
+    If its certificate is not trusted, the authority is read again: it may have been renewed.
+    """
     async with asyncio.timeout(seconds):
-        _, protocol = await asyncio.get_running_loop().create_connection(
-            made,
-            access.host,
-            access.port,
-            ssl=access.tls,
-            server_hostname=(access.server_name or access.host) if access.tls else None,
-        )
+        try:
+            return await _connected(access, made)
+        except ssl.SSLCertVerificationError:
+            if not access.reload_authority():
+                raise
+            return await _connected(access, made)
+
+
+async def _connected(access: Access, made: Callable[[], _Protocol]) -> _Protocol:
+    _, protocol = await asyncio.get_running_loop().create_connection(
+        made,
+        access.host,
+        access.port,
+        ssl=access.tls,
+        server_hostname=(access.server_name or access.host) if access.tls else None,
+    )
     return protocol
 
 

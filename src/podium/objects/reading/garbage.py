@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class _Pauses:
+    """How many threads want no collection now, and whether there was one before the first."""
+
+    lock = threading.Lock()
+    number = 0
+    was_enabled = False
+
+
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Pause garbage collection: it would look at all values again and again, and free none."""
-    enabled = gc.isenabled()
-    gc.disable()
+    """Pause garbage collection: it would look at all values again and again, and free none.
+
+    Where several threads do so at a time, it goes on after the last of them.
+    """
+    with _Pauses.lock:
+        if not _Pauses.number:
+            _Pauses.was_enabled = gc.isenabled()
+            gc.disable()
+        _Pauses.number += 1
     try:
         yield
     finally:
-        if enabled:
-            gc.enable()
+        with _Pauses.lock:
+            _Pauses.number -= 1
+            if not _Pauses.number and _Pauses.was_enabled:
+                gc.enable()

@@ -66,14 +66,14 @@ def causes_of(
         pod = None if placed is None else placed.pod()
     if pod is None or pod.uid != recorded.uid:
         return Causes()
-    simulation, now = decided_on(cluster, pod, profiles)
-    return _still_true(recorded, now, simulation.profile_of(pod).ties)
+    now, profile = decided_on(cluster, pod, profiles)
+    return _still_true(recorded, now, profile.ties)
 
 
 def decided_on(
     cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile], cursor: int = 0
-) -> tuple[Simulation, Decision]:
-    """Decide about a pod on a copy of the cluster without it, with the causes of the decision.
+) -> tuple[Decision, Profile]:
+    """Decide about a pod on a copy of the cluster without it; the decision with its causes.
 
     The copy is used up. *cursor* is the position of the counter that breaks ties in turn.
     """
@@ -93,7 +93,10 @@ def decided_on(
     decision = simulation.decider.look(pod, profile, order=order)
     add_causes(columns, pod, profile, decision)
     add_trace(columns, pod, profile, decision)
-    return simulation, decision
+    for residents in columns.pods.residents:
+        residents.clear()
+    let_go(columns.pods.by_uid)
+    return decision, profile
 
 
 def _still_true(recorded: Decision, now: Decision, ties: str) -> Causes:

@@ -38,8 +38,6 @@ P = ParamSpec("P")
 
 #: How many rows are read at once at first; it grows, so that reading ends however fast rows change.
 ROWS_AT_ONCE: Final = 16
-#: How many objects are freed at once.
-_FREED_AT_ONCE: Final = 500
 #: The owners whose pods have a fixed node.
 _FIXED_OWNERS: Final = frozenset({"DaemonSet", "Node"})
 _LONG_AGO: Final = "1970-01-01T00:00:00Z"
@@ -251,10 +249,11 @@ async def beside_decisions(work: Callable[P, T], *given: P.args, **named: P.kwar
     return await asyncio.to_thread(computed)
 
 
-def let_go(items: list[T]) -> None:
-    """Empty a long list some items at a time: freeing all at once would hold up decisions."""
+def let_go(items: list[T] | dict[str, T]) -> None:
+    """Free many items one after the other: freeing all at once would hold up decisions."""
+    take = items.popitem if isinstance(items, dict) else items.pop
     while items:
-        del items[-_FREED_AT_ONCE:]
+        take()
 
 
 def all_objects(

@@ -497,8 +497,8 @@ class PageData:
             if placed is None:
                 return None  # it was deleted while other pods were decided again
             pod = placed.pod()
-            simulation, decision = decided_on(cluster, pod, rules(), cursor)
-            profile, notes = simulation.profile_of(pod), list(owner_notes(pod, schedulers))
+            decision, profile = decided_on(cluster, pod, rules(), cursor)
+            notes = list(owner_notes(pod, schedulers))
             return _told(decision, profile, pod, source=NOW, notes=notes, actual=placed.node)
 
         async with self._copies.ready() as copied:
