@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from podium.kube.access import Access, access_by_flags, load_access
 from podium.kube.client import ApiClient
 from podium.kube.credentials import TokenFile
 from podium.kube.errors import ApiError, UnreachableError
+from podium.serving.access.serving_certificate import serving_certificate
 
 NOWHERE: dict[str, str] = {"HOME": "/nonexistent"}
 
@@ -449,6 +451,45 @@ def test_the_name_in_the_certificate_may_be_another(
     with pytest.raises(UnreachableError, match="certificate is not trusted: Hostname mismatch"):
         asyncio.run(run())
     asyncio.run(run(**{"tls-server-name": "kubernetes.default.svc"}))
+
+
+@pytest.mark.parametrize("form", ["kubeconfig", "service account", "flags"])
+def test_a_renewed_authority_is_used_without_a_restart(
+    tmp_path: Path, config: Path, form: str
+) -> None:
+    """The server has a certificate of another authority, and the file has been written anew."""
+    authority = tmp_path / "ca.crt"
+
+    def access(url: str) -> Access:
+        if form == "flags":
+            return access_by_flags(url, ca_file=str(authority))
+        if form == "kubeconfig":
+            cluster = {"server": url, "certificate-authority": str(authority)}
+            return load_access(written(config, {"token": "t"}, cluster))
+        (tmp_path / "token").write_text("t", "utf-8")
+        host, port = url.removeprefix("https://").split(":")
+        environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        return load_access(environ=environ, service_account=tmp_path)
+
+    async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(Connection="close"))
+
+    async def run() -> None:
+        with serving_certificate("", "") as first, serving_certificate("", "") as second:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(first.certificate, first.key)
+            authority.write_bytes(first.certificate.read_bytes())
+            async with scripted(reply, access, tls=tls) as (client, _):
+                assert await client.get(PODS) == {}
+                tls.load_cert_chain(second.certificate, second.key)
+                for not_yet in (first.certificate.read_bytes(), b"half a cert"):
+                    authority.write_bytes(not_yet)
+                    with pytest.raises(UnreachableError, match="certificate is not trusted"):
+                        await client.get(PODS)
+                authority.write_bytes(second.certificate.read_bytes())
+                assert await client.get(PODS) == {}
+
+    asyncio.run(run())
 
 
 def user_of(error: ApiError) -> str:

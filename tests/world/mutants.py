@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podium.host.cluster_run import ClusterRun
 from podium.host.scheduler_host import SchedulerHost
+from podium.kube.access import Access
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
@@ -32,8 +33,8 @@ class Mutant(NamedTuple):
 
     put: Callable[[], AbstractContextManager[None]]
     #: A seed that finds it, and a part of what it finds; `make soak` looks for others.
-    seed: int | None = None
-    finding: str = ""
+    seed: int
+    finding: str
 
     @property
     def name(self) -> str:
@@ -300,26 +301,38 @@ def logs_another_pod() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def certificate_is_read_once() -> Iterator[None]:
+    """A renewed client certificate is not used before the next start."""
+
+    def use_certificate_of(self: Any, read: Any) -> None:
+        self.use_certificate(*read())
+
+    with patch.object(Access, "use_certificate_of", use_certificate_of):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(retry_without_backoff, 3, "more requests were sent"),
     Mutant(forgotten_undo, 13, "assumed pods"),
     Mutant(doubled_bind, 0, "after it was bound"),
     Mutant(lost_answer_is_a_refusal, 25, "on node"),
-    Mutant(failed_extender_is_a_refusal),
+    Mutant(failed_extender_is_a_refusal, 246, "on node"),
     Mutant(decides_without_the_lease, 1, "holds the lease"),
-    Mutant(victims_stay_terminating),
+    Mutant(victims_stay_terminating, 27, "is wrong about the deletion"),
     Mutant(leader_for_ever, 21, "holds the lease"),
     Mutant(lease_without_waiting, 1, "holds the lease"),
     Mutant(deletions_missed_by_lists, 3, "no rest within"),
     Mutant(expired_watch_goes_on, 0, "no rest within"),
     Mutant(unsettled_is_bound, 9, "is left with"),
     Mutant(freed_room_wakes_nobody, 0, "was not bound"),
-    Mutant(nominations_are_not_written),
+    Mutant(nominations_are_not_written, 127, "no rest within"),
     Mutant(hanging_request_is_awaited, 6, "being bound"),
     Mutant(preemptor_is_not_retried, 13, "a fresh scheduler finds"),
     Mutant(failures_are_told_again, 1, "and again at"),
     Mutant(failures_are_not_told, 3, "tells nothing of"),
-    Mutant(asks_once),
-    Mutant(nomination_kept_wrongly),
-    Mutant(logs_another_pod),
+    Mutant(asks_once, 425, "a fresh scheduler finds"),
+    Mutant(nomination_kept_wrongly, 125, "which is gone"),
+    Mutant(logs_another_pod, 3, "tells nothing of"),
+    Mutant(certificate_is_read_once, 6, "nobody leads"),
 )

@@ -88,8 +88,11 @@ class Network:
     wires: dict[Wire, None] = field(default_factory=dict)
     #: Replicas whose machine is gone: they send nothing any more.
     dead: set[str] = field(default_factory=set)
-    #: The token that the API server accepts.
+    #: The token that the API server accepts, and the client certificate.
     token: str = "first"  # noqa: S105
+    certificate: bytes = b"first"
+    #: The certificate that each replica has read from its file; connections are opened with it.
+    presented: dict[str, bytes] = field(default_factory=dict)
 
     def pick(self, verb: str) -> Fault | None:
         """The fault that happens to a request of this verb now, if any."""

@@ -85,6 +85,8 @@ CHANGES: Final = {
 MORE_CHANGES: Final = ("delete-nominated", "delete-assumed")
 #: Changes that seeds have at a few times besides, by chance.
 RARE_CHANGES: Final = {"resize-pod": 4, "burst": 2, "stall": 2, "reconfigure": 2}
+#: The change of the client certificate that the API server accepts.
+ROTATION: Final = "change-certificate"
 #: What besides the usual is part of the cluster and of its scheduler, and how often; the changes
 #: that belong to it.
 FEATURES: Final = {
@@ -185,6 +187,7 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
         oddity, page = apart.choice((0.0, 0.02, 0.2)), apart.choice((1, 3, 500))
         features = tuple(name for name, chance in FEATURES.items() if apart.random() < chance)
         changes += _of_features(apart, seconds, features)
+        changes += _rotations(random.Random(f"rotations/{seed}"), seconds)  # noqa: S311
     return Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
@@ -282,6 +285,12 @@ def _of_features(rng: random.Random, seconds: float, features: tuple[str, ...]) 
         for act, most in acts
         for _ in range(rng.randint(1, most))
     ]
+
+
+def _rotations(rng: random.Random, seconds: float) -> list[Change]:
+    """Client certificates that are renewed while the old ones are accepted no more."""
+    times = [rng.uniform(0, seconds) for _ in range(rng.choice((0, 0, 0, 0, 0, 0, 0, 1, 2, 3)))]
+    return [Change(at, ROTATION, rng.getrandbits(32)) for at in times]
 
 
 def _more_changes(rng: random.Random, seconds: float) -> list[Change]:

@@ -280,6 +280,8 @@ class World:
     def client(self, name: str, clock: VirtualClock) -> ApiClient:
         """The client of a replica, which is that of `podium run`."""
         access = Access(f"http://{name}", Token(self.network))
+        access.tls = ClientTls(self.network, name)  # type: ignore[assignment]
+        access.use_certificate_of(lambda: (self.network.certificate, b"key"))
         client = ApiClient(access, sleep=clock.sleep, clock=clock.stopwatch)
         # Without a proxy, whatever the environment says.
         client._proxy, client._pool = None, ConnectionPool(access, clock=clock.stopwatch)
@@ -429,6 +431,8 @@ class World:
                 self._reconfigure()
             case "restart-server":
                 self._restart_server(rng)
+            case "change-certificate":
+                self.network.certificate = f"certificate-{change.number}".encode()
             case "change-token":
                 self.network.token = f"token-{change.number}"
             case _:
@@ -682,6 +686,17 @@ class Token(Credentials):
         """Read the token again."""
         before, self.authorization = self.authorization, f"Bearer {self._network.token}"
         return before != self.authorization
+
+
+class ClientTls:
+    """The client certificate of a replica, which it presents on every connection from now on."""
+
+    def __init__(self, network: Network, replica: str) -> None:
+        self._network, self._replica = network, replica
+
+    def load_cert_chain(self, certificate: str, _: str) -> None:
+        """Take the certificate of a file."""
+        self._network.presented[self._replica] = Path(certificate).read_bytes()
 
 
 class Extender:

@@ -16,11 +16,8 @@ EACH = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "mutant", [each for each in MUTANTS if each.seed is not None], ids=lambda each: each.name
-)
+@EACH
 def test_the_seed_of_a_mutant_finds_it(mutant: Mutant) -> None:
-    assert mutant.seed is not None
     with mutant.put():
         findings = run_plan(make_plan(mutant.seed)).findings
     assert any(mutant.finding in each for each in findings), findings

@@ -31,6 +31,7 @@ from world.plan import (
     RARE_CHANGES,
     READ_ANSWERS,
     REQUEST_FAULTS,
+    ROTATION,
     Change,
     Fault,
     Plan,
@@ -45,6 +46,7 @@ ALL_CHANGES = {
     *ACCIDENTS,
     *MORE_CHANGES,
     *RARE_CHANGES,
+    ROTATION,
     *(act for acts in FEATURE_CHANGES.values() for act, _ in acts),
 }
 #: The seeds of `make test` and of `make soak`, and how many one test runs.
@@ -186,7 +188,7 @@ def test_a_failing_seed_tells_how_to_repeat_it() -> None:
 
 
 def test_every_change_is_known() -> None:
-    of_world = {*ACCIDENTS, "delete-assumed", "stall", "reconfigure", "fill-disk"}
+    of_world = {*ACCIDENTS, ROTATION, "delete-assumed", "stall", "reconfigure", "fill-disk"}
     assert ALL_CHANGES - of_world == changes.acts()
     assert not of_world & changes.acts()
 

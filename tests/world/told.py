@@ -268,7 +268,7 @@ def _must_be_said(sent: Sent) -> str:
     """
     if not sent.ended or 0 < sent.answered < 300 or sent.fault.endswith("-after"):
         return ""
-    if sent.is_sent_again or sent.answered == 401 or sent.opened:
+    if sent.is_sent_again or sent.fault == "401" or sent.opened:
         return ""
     code, said = sent.answered, ""
     match sent.verb:

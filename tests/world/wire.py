@@ -63,6 +63,7 @@ class Wire(asyncio.Transport):
     def __init__(self, network: Network, replica: str, protocol: asyncio.Protocol) -> None:
         super().__init__()
         self._network, self.replica, self._protocol = network, replica, protocol
+        self._certificate = network.presented[replica]
         self._is_closed = self._is_paused = False
         self._unread: list[bytes] = []
         self._sent: Sent | None = None
@@ -158,7 +159,7 @@ class Wire(asyncio.Transport):
             await asyncio.Event().wait()
         await network.transmit()
         fault = None
-        if not self._is_known(request):
+        if not self._is_known(sent, request):
             answer = refused_credentials()
         else:
             fault = network.pick(sent.verb)
@@ -196,9 +197,16 @@ class Wire(asyncio.Transport):
             await network.pause(fault.seconds)
         return answer
 
-    def _is_known(self, request: Request) -> bool:
-        """Whether the API server accepts the token of a request."""
-        return request.headers.get("authorization") == f"Bearer {self._network.token}"
+    def _is_known(self, sent: Sent, request: Request) -> bool:
+        """Whether the API server accepts the token and the certificate of a request."""
+        network = self._network
+        is_known = (
+            request.headers.get("authorization") == f"Bearer {network.token}"
+            and self._certificate == network.certificate
+        )
+        if not is_known:
+            sent.fault = "401"  # the client may act on it before the last byte has come
+        return is_known
 
     async def _carried_out(self, sent: Sent, request: Request) -> Answer:
         """Let the API server act; nothing else happens meanwhile."""
@@ -258,7 +266,7 @@ class Wire(asyncio.Transport):
         """Answer a watch until somebody ends it."""
         network = self._network
         await network.transmit()
-        if not self._is_known(request):
+        if not self._is_known(sent, request):
             await self._send(sent, refused_credentials())
             return
         fault = network.pick("watch")

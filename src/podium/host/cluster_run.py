@@ -374,6 +374,7 @@ class ClusterRun:
             options=self._chosen.options,
             text=None if written is None else dumped(written),
             planner=self._options.planner,
+            copies=self.host.copies,
         )
         data.past, data.past_cluster = self.host.past, self.host.past_cluster
         data.on_other_profiles = self.host.record_profiles

@@ -244,6 +244,7 @@ class Lab:
                 msgspec.convert(each, PriorityClass) for each in registry.list("PriorityClass")
             ],
             planner=self._options.planner(registry, wanted.chosen),
+            copies=host.copies,
         )
         page_data.past, page_data.past_cluster = host.past, host.past_cluster
         page_data.on_other_profiles = host.record_profiles

@@ -12,6 +12,7 @@ import asyncio
 import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ from podium.past.decisions.decision_log import DecisionLog
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.clock import Clocks, real_clocks
+from podium.scheduler.state.cluster_copy import ClusterCopies, beside_decisions
 from podium.scheduler.telemetry.group_metrics import GroupMetrics
 from podium.scheduler.telemetry.logs import DecisionLines
 from podium.scheduler.telemetry.metrics import Metrics
@@ -111,7 +113,6 @@ class SchedulerHost:
         self._clocks = clocks or real_clocks()
         self._rng = rng or random.Random()  # noqa: S311  nothing secret about a pause
         self._stack = AsyncExitStack()
-        self._finding_causes = asyncio.Lock()
         #: None before the host is entered.
         self.scheduler: Scheduler | None = None
         self._event_recorder: EventRecorder | None = None
@@ -244,30 +245,27 @@ class SchedulerHost:
             loopback=loopback,
         )
 
+    @cached_property
+    def copies(self) -> ClusterCopies:
+        """Copies of the cluster, for those who read; once the host is entered."""
+        assert self.scheduler is not None
+        return ClusterCopies(self.scheduler)
+
     async def _causes(self, key: str, decision: Decision) -> Causes:
         """What led to a recorded decision, as far as the cluster still is as it was."""
         from podium.past.decisions.causes_now import (  # noqa: PLC0415  rarely asked for
             Causes,
-            causes_now,
-            causes_without,
+            causes_of,
         )
-        from podium.scheduler.state.cluster_copy import copy_cluster  # noqa: PLC0415
 
         scheduler = self.scheduler
         if scheduler is None or not len(decision.examined):
             return Causes()
-        pod = scheduler.queue.pending_pod(key)
-        if pod is not None:
-            profile = scheduler.profiles.get(pod.spec.scheduler_name)
-            return Causes() if profile is None else causes_now(scheduler, profile, pod, decision)
-        async with self._finding_causes:
-            cluster = await copy_cluster(scheduler.cache.columns)
-            placed = await asyncio.to_thread(cluster.take, key)
-            if placed is None or placed.uid != decision.uid:
-                return Causes()
-            # Not those of the scheduler, whose rules are timed.
-            profiles = self._chosen.profiles
-            return await asyncio.to_thread(causes_without, cluster, placed, profiles, decision)
+        # Not those of the scheduler, whose rules are timed.
+        profiles = self._chosen.profiles
+        async with self.copies.ready() as copied:
+            pod = scheduler.queue.pending_pod(key)
+            return await beside_decisions(causes_of, copied(), key, pod, profiles, decision)
 
     def _waiting(self, key: str) -> dict[str, Any] | None:
         """Where a pod waits and what would wake it."""

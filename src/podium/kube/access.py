@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from podium.errors import ConfigError, InputError
@@ -32,12 +33,17 @@ class Access:
         credentials: Credentials | None = None,
         *,
         tls: ssl.SSLContext | None = None,
+        authority: Callable[[], bytes | None] | None = None,
         server_name: str = "",
         proxy: str = "",
         namespace: str = "default",
         extra_headers: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Access the server at *url*; without *tls*, https uses the system's authorities."""
+        """Access the server at *url*, whose certificate is verified as *tls* says.
+
+        Without that, it is verified with what *authority* reads, which is read again if it does not
+        know the server; or else with the authorities of the system.
+        """
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InputError(
@@ -53,7 +59,6 @@ class Access:
         self.port = parts.port or (443 if self.secure else 80)
         #: The start of every path, where the server is behind a router.
         self.prefix = parts.path.rstrip("/")
-        self.tls = (tls or ssl.create_default_context()) if self.secure else None
         self.server_name = server_name
         self.proxy = proxy
         self.namespace = namespace
@@ -63,6 +68,11 @@ class Access:
         #: Headers that every request brings besides the credentials.
         self.extra_headers = tuple(extra_headers)
         self._reload_certificate: Callable[[], None] | None = None
+        self._certificate: tuple[bytes, bytes] | None = None
+        #: Reads the authority that the server's certificate is verified with, and what it read.
+        self._read_authority = authority
+        self._authority = None if authority is None else authority()
+        self.tls = (tls or _verifying(self._authority)) if self.secure else None
 
     def headers(self) -> list[tuple[str, str]]:
         """The headers with the credentials as they are; several may have one name."""
@@ -100,7 +110,24 @@ class Access:
             except (ssl.SSLError, ValueError):
                 what = "the client certificate and its key are not in PEM form, or do not match"
                 raise InputError(what) from None
+        self._certificate = (certificate, key)
         self.generation += 1
+
+    def reload_authority(self) -> bool:
+        """Read the authority again, since it does not know the server; whether it has changed."""
+        if self._read_authority is None:
+            return False
+        try:
+            authority = self._read_authority()
+            if authority == self._authority:
+                return False
+            tls = _verifying(authority)
+        except (InputError, OSError, ValueError):
+            return False  # a file that is being written is read again with the next connection
+        self._authority, self.tls = authority, tls
+        if self._certificate is not None:
+            self.use_certificate(*self._certificate)
+        return True
 
     def use_certificate_of(self, read: Callable[[], tuple[bytes, bytes]]) -> None:
         """Use the client certificate that *read* returns, and read it again after a 401."""
@@ -144,16 +171,18 @@ def access_by_flags(
     url: str, *, token: str = "", token_file: str = "", ca_file: str = "", insecure: bool = False
 ) -> Access:
     """The access that the flags of a command describe one by one."""
-    try:
-        tls = ssl.create_default_context(cafile=ca_file or None)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--ca {ca_file}: {error}") from error
     credentials: Credentials
     if token_file:
         credentials = TokenFile(Path(token_file))
     else:
         credentials = Credentials(f"Bearer {token}" if token else "")
-    return Access(url, credentials, tls=_trusting(tls) if insecure else tls)
+    try:
+        access = Access(url, credentials, authority=Path(ca_file).read_bytes if ca_file else None)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--ca {ca_file}: {error}") from error
+    if insecure and access.tls is not None:
+        _trust_anybody(access.tls)
+    return access
 
 
 def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
@@ -161,9 +190,9 @@ def _by_kubeconfig(chosen: Chosen, master: str | None) -> Access:
     url = master or cluster.text("server")
     if not url:
         raise cluster.wrong("server", "is missing")
-    access = Access(
+    access = _verifying_access(
         url,
-        tls=_context(chosen) if url.lower().startswith("https") else None,
+        cluster,
         server_name=cluster.text("tls-server-name"),
         proxy=cluster.text("proxy-url"),
         namespace=chosen.namespace,
@@ -210,33 +239,43 @@ def _client_certificate(chosen: Chosen) -> tuple[bytes, bytes]:
     return certificate, key
 
 
-def _context(chosen: Chosen) -> ssl.SSLContext:
-    cluster = chosen.cluster
-    authority = cluster.data("certificate-authority")
+def _verifying_access(url: str, cluster: KubeconfigEntry, **named: Any) -> Access:
+    """The access to a server whose certificate is verified as a kubeconfig says."""
+    is_secure = url.lower().startswith("https")
     try:
-        text = authority.decode("ascii") if authority is not None else None
-        tls = ssl.create_default_context(cadata=text)
+        access = Access(
+            url,
+            authority=(lambda: cluster.data("certificate-authority")) if is_secure else None,
+            **named,
+        )
     except (ValueError, ssl.SSLError):
         raise cluster.wrong("certificate-authority", "is no certificate in PEM form") from None
-    return _trusting(tls) if cluster.fields.get("insecure-skip-tls-verify") else tls
+    if cluster.fields.get("insecure-skip-tls-verify") and access.tls is not None:
+        _trust_anybody(access.tls)
+    return access
 
 
-def _trusting(tls: ssl.SSLContext) -> ssl.SSLContext:
+def _verifying(authority: bytes | None) -> ssl.SSLContext:
+    """Verify servers with an authority in PEM form; None for those of the system."""
+    text = authority.decode("ascii") if authority is not None else None
+    return ssl.create_default_context(cadata=text)
+
+
+def _trust_anybody(tls: ssl.SSLContext) -> None:
     """Switch the verification of the server off."""
     tls.check_hostname = False
     tls.verify_mode = ssl.CERT_NONE
-    return tls
 
 
 def _in_cluster(environ: Mapping[str, str], folder: Path) -> Access:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
     authority = folder / "ca.crt"
-    try:
-        tls = ssl.create_default_context(cafile=str(authority))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise InputError(f"the authority cannot be read: {reason}", where=str(authority)) from None
     name = folder / "namespace"
     namespace = name.read_text("utf-8").strip() if name.exists() else "default"
     url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Access(url, TokenFile(folder / "token"), tls=tls, namespace=namespace)
+    token, read = TokenFile(folder / "token"), authority.read_bytes
+    try:
+        return Access(url, token, authority=read, namespace=namespace)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise InputError(f"the authority cannot be read: {reason}", where=str(authority)) from None

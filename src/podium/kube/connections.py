@@ -12,6 +12,7 @@ import asyncio
 import math
 import re
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable
@@ -284,26 +285,40 @@ async def connected(
     *,
     proxy: Proxy | None = None,
 ) -> _Protocol:
-    """Open a connection to the server, or to the proxy before it, in *seconds* at most."""
+    """Open a connection to the server, or to the proxy before it, in *seconds* at most.
+
+    If its certificate is not trusted, the authority is read again: it may have been renewed.
+    """
+    async with asyncio.timeout(seconds):
+        try:
+            return await _connected(access, made, proxy)
+        except ssl.SSLCertVerificationError:
+            if not access.reload_authority():
+                raise
+            return await _connected(access, made, proxy)
+
+
+async def _connected(
+    access: Access, made: Callable[[], _Protocol], proxy: Proxy | None
+) -> _Protocol:
     loop = asyncio.get_running_loop()
     name = access.server_name or access.host
-    async with asyncio.timeout(seconds):
-        if proxy is not None and access.tls is not None:
-            protocol = made()
-            carrying = await tunnel(proxy, f"{access.bracketed_host}:{access.port}")
-            transport = await loop.start_tls(carrying, protocol, access.tls, server_hostname=name)
-            assert transport is not None
-            protocol.connection_made(transport)
-        elif proxy is not None:
-            _, protocol = await loop.create_connection(made, proxy.host, proxy.port, ssl=proxy.tls)
-        else:
-            _, protocol = await loop.create_connection(
-                made,
-                access.host,
-                access.port,
-                ssl=access.tls,
-                server_hostname=name if access.tls else None,
-            )
+    if proxy is not None and access.tls is not None:
+        protocol = made()
+        carrying = await tunnel(proxy, f"{access.bracketed_host}:{access.port}")
+        transport = await loop.start_tls(carrying, protocol, access.tls, server_hostname=name)
+        assert transport is not None
+        protocol.connection_made(transport)
+    elif proxy is not None:
+        _, protocol = await loop.create_connection(made, proxy.host, proxy.port, ssl=proxy.tls)
+    else:
+        _, protocol = await loop.create_connection(
+            made,
+            access.host,
+            access.port,
+            ssl=access.tls,
+            server_hostname=name if access.tls else None,
+        )
     return protocol
 
 

@@ -90,7 +90,7 @@ class _Handlers:
 
     async def cluster(self, request: Request) -> Response:
         cursor = request.query_params.get("since", "")
-        return _cached(request, self._page_data.cluster(cursor))
+        return _cached(request, await self._page_data.cluster(cursor))
 
     async def node(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -178,7 +178,7 @@ class _Handlers:
         return _json(found)
 
     async def explain(self, request: Request) -> Response:
-        return _json(self._page_data.explain(await _body(request)))
+        return _json(await self._page_data.explain(await _body(request)))
 
     async def profile(self, request: Request) -> Response:
         if request.method == "PUT" and self._read_only:

@@ -13,7 +13,7 @@ Data = dict[str, Any]
 class PageSource(Protocol):
     """A scheduler as the pages see it; invalid input raises a `podium.errors.PodiumError`."""
 
-    def cluster(self, cursor: str = "") -> Data:
+    async def cluster(self, cursor: str = "") -> Data:
         """Zones, nodes, loads and pods, or what changed since a cursor."""
 
     def node(self, name: str) -> Data | None:
@@ -57,7 +57,7 @@ class PageSource(Protocol):
     async def try_fix(self, namespace: str, name: str, request: Mapping[str, Any]) -> Data | None:
         """The decision about a pending pod after the edits of a fix; nothing is changed."""
 
-    def explain(self, manifest: bytes) -> Data:
+    async def explain(self, manifest: bytes) -> Data:
         """The decision about the pod of a manifest as of now; nothing is created."""
 
     def profile(self) -> Data:

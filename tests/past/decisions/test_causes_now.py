@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from builders import node, objects, pod
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod
-from podium.past.decisions.causes_now import Causes, causes_now, causes_without
+from podium.past.decisions.causes_now import Causes, causes_of
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.render.decision.causes import cause_text
-from podium.scheduler.state.cluster_copy import copy_cluster
+from podium.scheduler.state.cluster_copy import ClusterCopies
 
 PROFILES = {
     "v1.13": from_provider("DefaultProvider", Options()),
@@ -41,11 +44,14 @@ def decided(profile: Profile, wanted: Pod) -> tuple[Simulation, Decision]:
     return simulation, decision
 
 
-def placed_causes(simulation: Simulation, key: str, decision: Decision) -> Causes:
-    cluster = asyncio.run(copy_cluster(simulation.cache.columns))
-    [placed] = [each for each in cluster.fixed if each.key == key]
-    cluster.fixed.remove(placed)
-    return causes_without(cluster, placed, [simulation.profile], decision)
+def causes(
+    simulation: Simulation, key: str, decision: Decision, waiting: Pod | None = None
+) -> Causes:
+    async def found() -> Causes:
+        async with ClusterCopies(simulation).ready() as copied:
+            return causes_of(copied(), key, waiting, [simulation.profile], decision)
+
+    return asyncio.run(found())
 
 
 def texts(found: Causes) -> dict[str, list[str]]:
@@ -61,7 +67,7 @@ def texts(found: Causes) -> dict[str, list[str]]:
 def test_a_placed_pod_is_explained_without_itself(generation: str) -> None:
     simulation, decision = decided(PROFILES[generation], WANTED)
 
-    found = placed_causes(simulation, "default/web", decision)
+    found = causes(simulation, "default/web", decision)
 
     assert decision.node in {"ssd", "other"}
     assert texts(found)["hdd"] == ["nodeSelector: disk In [ssd]: the node has hdd"]
@@ -76,7 +82,7 @@ def test_what_is_not_as_it_was_has_no_cause(generation: str) -> None:
     later = pod("later", node="ssd", requests={"cpu": "5"})
     simulation.cache.add_pod(later)
 
-    found = placed_causes(simulation, "default/web", decision)
+    found = causes(simulation, "default/web", decision)
 
     assert "hdd" not in texts(found)
     assert "full" in texts(found)
@@ -89,13 +95,50 @@ def test_what_is_not_as_it_was_has_no_cause(generation: str) -> None:
 
 
 @pytest.mark.parametrize("generation", PROFILES)
-def test_a_pod_that_waits_is_explained_on_the_columns_themselves(generation: str) -> None:
+def test_a_pod_that_waits_is_explained_on_a_copy(generation: str) -> None:
     big = pod("big", requests={"cpu": "9"}, priority=5)
     simulation, decision = decided(PROFILES[generation], big)
 
-    found = causes_now(simulation.decider, PROFILES[generation], big, decision)
+    found = causes(simulation, "default/big", decision, big)
     found.add_to(decision)
 
     assert texts(found)["full"] == ["cpu: wants 9, 0 free of 2 (2 used)"]
     assert decision.causes == found.rejections
     assert found.preemption is not None
+
+
+@pytest.mark.parametrize("generation", PROFILES)
+def test_a_copy_has_the_nominated_pods(generation: str) -> None:
+    """Without the nomination the pod would fit there, and the rejection would have no cause."""
+    simulation, _ = decided(PROFILES[generation], WANTED)
+    urgent = pod("urgent", requests={"cpu": "8"}, priority=10)
+    for name in ("hdd", "ssd", "other"):
+        simulation.nominate(replace(urgent, metadata=replace(urgent.metadata, uid=name)), name)
+    later = pod("later", requests={"cpu": "1"})
+    decision = simulation.decider.look(later, PROFILES[generation])
+
+    found = causes(simulation, "default/later", decision, later)
+
+    assert decision.node is None
+    assert set(texts(found)) == {"full", "hdd", "ssd", "other"}
+    assert found.trace is not None
+
+
+@pytest.mark.parametrize("generation", PROFILES)
+def test_a_pod_of_the_same_name_has_other_causes(generation: str) -> None:
+    simulation, decision = decided(PROFILES[generation], WANTED)
+    decision.uid = "another"
+
+    assert causes(simulation, "default/web", decision) == Causes()
+
+
+def test_a_simulation_is_freed_when_it_is_dropped() -> None:
+    """Left to the collection of garbage, each answer to a reader would hold up decisions."""
+    simulation, _ = decided(PROFILES["v1.37"], WANTED)
+    alive = ref(simulation)
+    gc.disable()
+    try:
+        del simulation
+        assert alive() is None
+    finally:
+        gc.enable()

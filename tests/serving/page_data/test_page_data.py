@@ -15,7 +15,7 @@ from podium.errors import ConfigError
 from podium.objects.reading.collection import Objects
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
-from podium.scheduler.state.cluster_copy import copy_cluster
+from podium.scheduler.state.cluster_copy import ClusterCopies, LiveCopy
 from podium.serving.page_data.cluster_map import CORDONED, NOT_READY, ClusterMap
 from podium.serving.page_data.profile_text import read_profiles, reweighted, written
 from web.playground import Playground
@@ -29,6 +29,10 @@ def playground(*names: str) -> Playground:
     return made
 
 
+def picture(made: Playground, cursor: str = "") -> dict[str, Any]:
+    return asyncio.run(made.page_data.cluster(cursor))
+
+
 def cells(told: dict[str, Any]) -> dict[str, int]:
     nodes = told["nodes"]
     return {name: len(pods) for name, pods in zip(nodes["name"], nodes["pods"], strict=True)}
@@ -39,7 +43,7 @@ def test_a_picture_has_every_node_with_its_load() -> None:
     made.create(pod("p", requests={"cpu": "1"}))
     made.work()
 
-    told = made.page_data.cluster()
+    told = picture(made)
 
     assert told["whole"]
     assert told["words"]["zones"] == [("", "a"), ("", "b")]
@@ -51,31 +55,31 @@ def test_a_picture_has_every_node_with_its_load() -> None:
 
 def test_a_cursor_is_told_only_what_changed() -> None:
     made = playground("a1", "a2", "a3")
-    first = made.page_data.cluster()
+    first = picture(made)
     made.create(pod("p", namespace="new"))
     made.work()
 
-    later = made.page_data.cluster(first["cursor"])
+    later = picture(made, first["cursor"])
 
     assert not later["whole"]
     assert list(cells(later).values()) == [1]
     assert later["words"]["workloads"] == [("new", "Pod", "")]
     assert later["words"]["from"][1] == 0
-    again = made.page_data.cluster(later["cursor"])
+    again = picture(made, later["cursor"])
     assert again["nodes"]["row"] == []
 
 
 def test_a_new_node_makes_the_picture_whole_again() -> None:
     made = playground("a1")
-    first = made.page_data.cluster()
+    first = picture(made)
     made.cache.put_node(node("a2"))
 
-    assert made.page_data.cluster(first["cursor"])["whole"]
+    assert picture(made, first["cursor"])["whole"]
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "1-2-3", "9-9-9-9-9-9", "-1-0-0-0-0-0"])
 def test_a_cursor_of_another_time_is_told_everything(cursor: str) -> None:
-    assert playground("a1").page_data.cluster(cursor)["whole"]
+    assert picture(playground("a1"), cursor)["whole"]
 
 
 def test_a_cursor_of_other_columns_is_told_everything() -> None:
@@ -88,26 +92,26 @@ def test_a_cursor_of_other_columns_is_told_everything() -> None:
 
 def test_a_changed_node_is_told_with_its_flags() -> None:
     made = playground("a1")
-    first = made.page_data.cluster()
+    first = picture(made)
     made.cache.put_node(node("a1", unschedulable=True, conditions={"Ready": "False"}))
 
-    later = made.page_data.cluster(first["cursor"])
+    later = picture(made, first["cursor"])
 
     assert later["nodes"]["flags"] == [CORDONED | NOT_READY]
 
 
 def test_a_picture_in_parts_equals_a_whole_one() -> None:
     made = playground("a1", "a2", "b1")
-    known = made.page_data.cluster()
+    known = picture(made)
     seen = dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
     for number in range(12):
         made.create(pod(f"p{number}", namespace=f"n{number % 3}", requests={"cpu": "100m"}))
         made.work()
         if number % 2:
-            known = made.page_data.cluster(known["cursor"])
+            known = picture(made, known["cursor"])
             seen |= dict(zip(known["nodes"]["row"], known["nodes"]["pods"], strict=True))
 
-    whole = made.page_data.cluster()
+    whole = picture(made)
     assert seen == dict(zip(whole["nodes"]["row"], whole["nodes"]["pods"], strict=True))
 
 
@@ -121,10 +125,10 @@ def test_five_thousand_nodes_are_told_within_a_second() -> None:
     made._simulation.load(Objects({"Node": nodes, "Pod": pods}))
 
     began = time.perf_counter()
-    told = made.page_data.cluster()
+    told = picture(made)
     first = time.perf_counter() - began
     began = time.perf_counter()
-    made.page_data.cluster(told["cursor"])
+    picture(made, told["cursor"])
     again = time.perf_counter() - began
 
     assert sum(cells(told).values()) == 50_000
@@ -219,14 +223,19 @@ def test_pods_that_ran_before_are_placed_again_in_the_order_of_their_start() -> 
         started = f"2026-01-01T00:00:{second}Z"
         made.cache.add_pod(replace(each, status=replace(each.status, start_time=started)))
 
-    scene = asyncio.run(copy_cluster(made.cache.columns, most=10))
+    scene, small = asyncio.run(copied(made)), asyncio.run(copied(made))
+    scene.place_again(10, {}, [], ())
+    small.place_again(1, {}, [], ())
 
     assert [each.key for each in scene.replayed] == ["default/old", "default/new"]
     assert scene.pods()[0].status.start_time == "2026-01-01T00:00:10Z"
     assert scene.pods()[0].spec.node_name == ""
-    assert [each.key for each in asyncio.run(copy_cluster(made.cache.columns, most=1)).fixed] == [
-        "default/old"
-    ]
+    assert [each.key for each in small.fixed] == ["default/old"]
+
+
+async def copied(made: Playground) -> LiveCopy:
+    async with ClusterCopies(made).ready() as now:
+        return now()
 
 
 async def _told(made: Playground, name: str) -> Any:
@@ -278,7 +287,7 @@ def test_nodes_without_a_candidate_are_told_with_the_reason() -> None:
 
 
 def test_a_large_cluster_is_copied_between_decisions() -> None:
-    """Other tasks run after some nodes; each node is copied with all its pods of one moment."""
+    """Other tasks run after some nodes; the copy is that of the moment at its end."""
     made = playground(*(f"n{number:03}" for number in range(300)))
     for number in range(300):
         made.cache.add_pod(pod(f"p{number}", uid=f"p{number}", node=f"n{number:03}"))
@@ -288,27 +297,30 @@ def test_a_large_cluster_is_copied_between_decisions() -> None:
         nonlocal turns
         while True:
             turns += 1
-            if turns == 2:  # the first nodes are copied, the last are not
-                columns = made.cache.columns
-                first = columns.nodes.objects[columns.nodes.row_of["n000"]]
-                last = columns.nodes.objects[columns.nodes.row_of["n299"]]
-                made.cache.remove_pod(pod("p0", uid="p0", node="n000"))
-                made.cache.remove_pod(pod("p299", uid="p299", node="n299"))
-                assert first is not None
-                assert last is not None
-                made.cache.drop_node(first)
-                made.cache.drop_node(last)
+            if turns == 2:
+                made.cache.drop_node(node("n299"))
+            if turns < 40:  # more nodes change in a turn than are copied in the first ones
+                for number in range(turns % 7, 300, 7):
+                    uid, where = f"p{number}", f"n{(number + turns) % 300:03}"
+                    made.cache.remove(uid)
+                    made.cache.add_pod(pod(uid, uid=uid, node=where))
             await asyncio.sleep(0)
 
-    async def run() -> list[str]:
+    async def run() -> dict[str, str]:
         deciding = asyncio.ensure_future(decide())
-        copied = await copy_cluster(made.cache.columns, rows_at_once=30)
+        async with ClusterCopies(made).ready() as now:
+            found = {each.key: each.node for each in now().fixed}
+            assert found == placed(made)
         deciding.cancel()
-        return [each.key for each in copied.fixed]
+        return found
 
     found = asyncio.run(run())
 
-    assert turns >= 10
-    assert len(found) == 299
-    assert "default/p0" in found
-    assert "default/p299" not in found
+    assert turns >= 8
+    assert len(found) == 300
+
+
+def placed(made: Playground) -> dict[str, str]:
+    columns = made.cache.columns
+    pods = columns.pods.by_uid.values()
+    return {each.key: columns.nodes.names[each.row] for each in pods}

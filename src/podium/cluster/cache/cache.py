@@ -188,6 +188,11 @@ class Cache:
         return uid in self._assumed
 
     @property
+    def assumed(self) -> Mapping[str, str]:
+        """The node of each pod that is assumed and not confirmed, by uid."""
+        return self._assumed
+
+    @property
     def assumed_total(self) -> int:
         """The number of pods that are assumed and not confirmed."""
         return len(self._assumed)

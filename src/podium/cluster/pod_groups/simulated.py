@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import proxy
 
 from podium.cluster.pod_groups.condition import condition_after, with_condition
 from podium.cluster.pod_groups.cycle import GroupCycle, own_decision
@@ -32,7 +33,8 @@ class SimulatedGroups:
     """Runs the cycles of groups on a simulation, and carries them out."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
+        # The simulation owns this: without a cycle of references, it is freed when it is dropped.
+        self._simulation: Simulation = proxy(simulation)
         self.cycle = GroupCycle(simulation.decider, simulation.decider.profiles)
         self._gate = GangGate()
         #: How often each pod of a group was tried.

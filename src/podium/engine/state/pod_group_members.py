@@ -78,6 +78,15 @@ class PodGroupMembers:
         if group := pod.group:
             self._waiting.setdefault(group, set()).add(pod.uid)
 
+    def waiting(self) -> dict[str, set[str]]:
+        """The uids of the pods without a node, by group; a copy."""
+        return {group: set(uids) for group, uids in self._waiting.items()}
+
+    def expect_all(self, waiting: Mapping[str, set[str]]) -> None:
+        """These pods without a node are known."""
+        for group, uids in waiting.items():
+            self._waiting.setdefault(group, set()).update(uids)
+
     def forget(self, pod: Pod) -> None:
         """A pod without a node is gone, or has got a node."""
         waiting = self._waiting.get(pod.group)

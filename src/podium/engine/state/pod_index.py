@@ -91,7 +91,7 @@ class PodIndex:
         #: Nominated pods by the name of their node, in order of nomination.
         self.nominated: dict[str, list[Resident]] = {}
         #: The pods that `nominated` has the records of.
-        self._nominated_pods: dict[str, list[Pod]] = {}
+        self.nominated_pods: dict[str, list[Pod]] = {}
 
         self._take_numbers(np.zeros((LINES, capacity), np.int64), [])
         #: The number of pods on all rows.
@@ -431,11 +431,11 @@ class PodIndex:
         groups = {node: list(nominated) for node, nominated in pods.items()}
         self.nominated = {
             node: self.nominated[node]
-            if self._nominated_pods.get(node) == group
+            if self.nominated_pods.get(node) == group
             else [self.resident(pod, -1) for pod in group]
             for node, group in groups.items()
         }
-        self._nominated_pods = groups
+        self.nominated_pods = groups
 
     def reserve(self, uid: str, reservations: Mapping[str, Reservation]) -> None:
         """Keep what reserve rules set aside for a pod, by the name of the rule."""

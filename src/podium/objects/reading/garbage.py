@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,19 +11,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class _Pauses:
+    """How many threads want no collection now, and whether there was one before the first."""
+
+    lock = threading.Lock()
+    number = 0
+    was_enabled = False
+
+
 @contextmanager
 def without_gc(*, lasting: bool = False) -> Iterator[None]:
     """Pause garbage collection: it would look at all values again and again, and free none.
 
-    *lasting* values count as old afterwards: the first collection would look at all of them.
+    Where several threads do so at a time, it goes on after the last of them. *lasting* values
+    count as old afterwards: the first collection would look at all of them.
     """
-    enabled = gc.isenabled()
-    gc.disable()
+    with _Pauses.lock:
+        if not _Pauses.number:
+            _Pauses.was_enabled = gc.isenabled()
+            gc.disable()
+        _Pauses.number += 1
     try:
         yield
     finally:
-        if enabled:
-            if lasting and not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
+        with _Pauses.lock:
+            _Pauses.number -= 1
+            if not _Pauses.number and _Pauses.was_enabled:
+                if lasting and not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()
+                gc.enable()

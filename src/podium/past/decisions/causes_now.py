@@ -1,47 +1,35 @@
 """The causes behind a recorded decision, as far as the cluster still is as it was.
 
 A running scheduler records verdicts and scores and not what led to them. When a page or `podium
-why` shows a pod, it is decided about once more on the cluster as it is now, which changes nothing:
-a pod that waits on the scheduler's own columns, a placed pod on a copy of the cluster without it.
-What came out as it is recorded is shown with its causes.
+why` shows a pod, it is decided about once more on a copy of the cluster as it is now, without the
+pod. What came out as it is recorded is shown with its causes. Other decisions are made meanwhile:
+the copy is decided on in another thread.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from podium.cluster.decider import without_extenders
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.causes import CausedRejection, ScoreCause
 from podium.library.explained_causes import add_causes, add_trace
 from podium.library.reasoning.trace import selection_of
-from podium.objects.reading.garbage import without_gc
+from podium.scheduler.state.cluster_copy import let_go
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.cluster.cache.cache import Cache
     from podium.engine.framework.causes import PreemptionCauses
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.engine.framework.trace import DecisionTrace
     from podium.engine.state.verdicts import Verdict
     from podium.objects.kinds.pod import Pod
-    from podium.scheduler.state.cluster_copy import CopiedPod, LiveCopy
-
-
-class DecidingScheduler(Protocol):
-    """The parts of a scheduler that decide about a pod once more."""
-
-    @property
-    def cache(self) -> Cache:
-        """Nodes and placed pods."""
-
-    def look(self, pod: Pod, profile: Profile) -> Decision:
-        """Decide about a pod, and change nothing."""
+    from podium.scheduler.state.cluster_copy import LiveCopy
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,43 +49,54 @@ class Causes:
         decision.trace = self.trace
 
 
-def causes_now(
-    scheduler: DecidingScheduler, profile: Profile, pod: Pod, recorded: Decision
+def causes_of(
+    cluster: LiveCopy,
+    key: str,
+    waiting: Pod | None,
+    profiles: Sequence[Profile],
+    recorded: Decision,
 ) -> Causes:
-    """The causes of a decision about a pod that waits, on the scheduler's own columns."""
-    now = scheduler.look(pod, profile)
-    bare = without_extenders(profile)
-    add_causes(scheduler.cache.columns, pod, bare, now)
-    add_trace(scheduler.cache.columns, pod, bare, now)
+    """The causes of the decision about a pod that is *waiting*, or is on a node of the copy.
+
+    The copy is used up. There are no causes if another pod has the name by now.
+    """
+    pod = waiting
+    if pod is None:
+        placed = cluster.take(key)
+        pod = None if placed is None else placed.pod()
+    if pod is None or pod.uid != recorded.uid:
+        return Causes()
+    now, profile = decided_on(cluster, pod, profiles)
     return _still_true(recorded, now, profile.ties)
 
 
-def causes_without(
-    cluster: LiveCopy, placed: CopiedPod, profiles: Sequence[Profile], recorded: Decision
-) -> Causes:
-    """The causes of the decision about a placed pod; *cluster* is a copy that has it no more.
+def decided_on(
+    cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile], cursor: int = 0
+) -> tuple[Decision, Profile]:
+    """Decide about a pod on a copy of the cluster without it; the decision with its causes.
 
-    The copy is used up.
+    The copy is used up. *cursor* is the position of the counter that breaks ties in turn.
     """
-    # Decisions go on in another thread, which a collection of garbage would hold up. Nothing is
-    # left to collect when it is over.
-    with without_gc():
-        return _causes_without(cluster, placed.pod(), profiles, recorded)
-
-
-def _causes_without(
-    cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile], recorded: Decision
-) -> Causes:
     bare = [replace(profile, extenders=()) for profile in profiles]
     simulation = Simulation(bare[0], others=bare[1:], now=cluster.decided_at)
     objects = cluster.objects()
-    cluster.fixed.clear()
+    let_go(cluster.fixed)
     simulation.load(objects)
-    now = simulation.attempt(pod, recording=True)
-    profile = simulation.profile_of(pod)
-    add_causes(simulation.cache.columns, pod, profile, now)
-    add_trace(simulation.cache.columns, pod, profile, now)
-    return _still_true(recorded, now, profile.ties)
+    let_go(objects.pods)
+    columns, profile = simulation.cache.columns, simulation.profile_of(pod)
+    columns.pods.groups.expect_all(cluster.members)
+    for node, nominated in cluster.nominated.items():
+        for each in nominated:
+            simulation.nominate(each, node)
+    simulation.ties.cursor = cursor
+    order = np.array([columns.nodes.row_of[name] for name in cluster.order], np.int64)
+    decision = simulation.decider.look(pod, profile, order=order)
+    add_causes(columns, pod, profile, decision)
+    add_trace(columns, pod, profile, decision)
+    for residents in columns.pods.residents:
+        residents.clear()
+    let_go(columns.pods.by_uid)
+    return decision, profile
 
 
 def _still_true(recorded: Decision, now: Decision, ties: str) -> Causes:

@@ -1,36 +1,52 @@
-"""A copy of the cluster, on which pods can be placed again without touching the scheduler.
+"""Copies of the cluster, on which questions are answered without touching the scheduler.
 
-A cluster is copied some nodes at a time, and decisions are made between them: each node is copied
-with all its pods of one moment. The copy never changes, so it can be used in another thread.
+A copy is the cluster of one moment. It can be used in another thread while the scheduler decides.
+What was copied of a node and its pods is kept, and is copied again only after it has changed; where
+much has changed, decisions are made in between.
+
+What a pod that is being bound has reserved is not in a copy before the API server knows it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
+from podium.engine.state.journal import Follower, rows_in
+from podium.objects.kinds.pod import PodCondition
 from podium.objects.reading.collection import Objects
+from podium.objects.reading.garbage import without_gc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
+    from podium.cluster.cache.cache import Cache
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
 
-#: When a pod was bound, by its place among those that were, its start and its name.
-_Order = tuple[int, float, str]
+T = TypeVar("T")
+P = ParamSpec("P")
+
+#: How many rows are read at once at first; it grows, so that reading ends however fast rows change.
+ROWS_AT_ONCE: Final = 16
 #: The owners whose pods have a fixed node.
-_FIXED_OWNERS = frozenset({"DaemonSet", "Node"})
+_FIXED_OWNERS: Final = frozenset({"DaemonSet", "Node"})
+_LONG_AGO: Final = "1970-01-01T00:00:00Z"
+_EVICTED: Final = PodCondition(
+    type="DisruptionTarget", status="True", reason="PreemptionByScheduler"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedPod:
+class CopiedPod(msgspec.Struct, frozen=True, gc=False):
     """A placed pod: a sample of its class, its own names, and its node."""
 
     sample: Pod
@@ -39,16 +55,21 @@ class CopiedPod:
     node: str
     #: Seconds since 1970; infinity when it has not started.
     started: float
+    #: Whether it is not placed again: it has a fixed node, is leaving, or its node is not known.
+    stays: bool
+    leaving: bool
+    evicted: bool
 
     def pod(self, node: str = "") -> Pod:
         """The pod, pending or on a node."""
         namespace, _, name = self.key.partition("/")
+        leaves = self.leaving and node
         metadata = replace(
             self.sample.metadata,
             name=name,
             namespace=namespace,
             uid=self.uid,
-            deletion_timestamp=None,
+            deletion_timestamp=_LONG_AGO if leaves else None,
         )
         spec = replace(self.sample.spec, node_name=node)
         status = replace(
@@ -56,19 +77,26 @@ class CopiedPod:
             nominated_node_name="",
             phase="",
             start_time=written_time(self.started),
+            conditions=[_EVICTED] if leaves and self.evicted else None,
         )
         return replace(self.sample, metadata=metadata, spec=spec, status=status)
 
 
 @dataclass(slots=True)
 class LiveCopy:
-    """All objects, divided into those that stay and the pods to be placed again, in order."""
+    """All objects of one moment; the placed pods are those that stay and those to place again."""
 
     #: Everything but pods.
     others: Objects
     fixed: list[CopiedPod]
     replayed: list[CopiedPod]
     waiting: list[Pod]
+    #: The names of the nodes in the order in which the next pod looks at them.
+    order: list[str]
+    #: The nominated pods of each node.
+    nominated: dict[str, list[Pod]]
+    #: The uids of the pods of each pod group that have no node.
+    members: dict[str, set[str]]
     #: How many pods stay on their node only because there are too many to place again.
     left_out: int = 0
     #: The time of the last decision before it was copied, in seconds since 1970.
@@ -91,83 +119,162 @@ class LiveCopy:
         """The pods to place, in order."""
         return [*(each.pod() for each in self.replayed), *self.waiting]
 
+    def place_again(
+        self, most: int, bound: Mapping[str, int], waiting: list[Pod], foreign: Collection[str]
+    ) -> None:
+        """Let the last *most* pods be placed again, in the order of *bound*, before *waiting*.
 
-async def copy_cluster(
-    view: View,
-    bound: Mapping[str, int] | None = None,
-    waiting: Sequence[Pod] = (),
-    *,
-    most: int = 0,
-    foreign: Collection[str] = (),
-    rows_at_once: int = 16,
-) -> LiveCopy:
-    """Copy the cluster; pods are replayed in the order of *bound*, after others by start time.
-
-    Pods of other schedulers (*foreign* uids) and of DaemonSets stay where they are, and so do all
-    but the last *most*. Other tasks run after every *rows_at_once* nodes.
-    """
-    bound = {} if bound is None else bound
-    found: list[tuple[_Order | None, CopiedPod]] = []
-    rows = [*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()]
-    names = [view.nodes.names[row] for row in rows]
-    others = _others(view)
-    for place, (row, name) in enumerate(zip(rows, names, strict=True), 1):
-        if view.nodes.names[row] == name:  # else the node is gone since
-            found += _pods_on(view, row, bound, foreign)
-        if place % rows_at_once == 0:
-            await asyncio.sleep(0)
-    copied = await asyncio.to_thread(_arranged, others, found, list(waiting), most)
-    copied.decided_at = view.decided_at
-    return copied
+        Pods that are not in *bound* come first, by their start. Those of other schedulers, by the
+        uids in *foreign*, stay where they are.
+        """
+        moving: list[CopiedPod] = []
+        fixed: list[CopiedPod] = []
+        for each in self.fixed:
+            (fixed if each.stays or each.uid in foreign else moving).append(each)
+        moving.sort(key=lambda each: (bound.get(each.uid, -1), each.started, each.key))
+        self.left_out = cut = max(0, len(moving) - most)
+        self.fixed, self.replayed = fixed + moving[:cut], moving[cut:]
+        self.waiting = waiting
 
 
-def _pods_on(
-    view: View, row: int, bound: Mapping[str, int], foreign: Collection[str]
-) -> Iterator[tuple[_Order | None, CopiedPod]]:
-    """The pods on a node, each with its place in the order; None for one that stays there."""
-    name, known = view.nodes.names[row], view.nodes.known[row]
-    for resident in view.pods.residents[row]:
-        placed = CopiedPod(resident.cls.sample, resident.key, resident.uid, name, resident.started)
-        if _stays(resident, foreign) or not known:
-            yield None, placed
+class StaleRows:
+    """The rows of a view that changed since they were read; at first all of them."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._follower = Follower(view.journal.rows, view.journal)
+        self._rows: set[int] = set()
+
+    def note(self) -> bool:
+        """Note the rows that changed since the last call; whether all are read anew."""
+        view, news = self.view, self._follower.news()
+        if news is None:
+            self._rows = {*view.nodes.order.tolist(), *view.pods.unknown_nodes}
         else:
-            yield (bound.get(resident.uid, -1), resident.started, resident.key), placed
+            self._rows |= rows_in(news)
+        return news is None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, most: int | None = None) -> list[int]:
+        """The next rows to read, at most so many; they count as read."""
+        rows, view = self._rows, self.view
+        number = len(rows) if most is None else min(most, len(rows))
+        found = [rows.pop() for _ in range(number)]
+        return [row for row in found if view.nodes.known[row] or row in view.pods.unknown_nodes]
 
 
-def _arranged(
-    others: Objects,
-    found: Sequence[tuple[_Order | None, CopiedPod]],
-    waiting: list[Pod],
-    most: int,
-) -> LiveCopy:
-    """The copy, with the pods that are replayed in their order."""
-    if not most:
-        pods = [placed for _, placed in found]
-        moved = sum(order is not None for order, _ in found)
-        return LiveCopy(others, pods, [], waiting, moved)
-    fixed = [placed for order, placed in found if order is None]
-    moving = [(order, placed) for order, placed in found if order is not None]
-    moving.sort(key=lambda each: each[0])
-    pods = [placed for _, placed in moving]
-    cut = max(0, len(pods) - most)
-    return LiveCopy(others, fixed + pods[:cut], pods[cut:], waiting, cut)
+async def until_few_are_left(read: Callable[[int], int]) -> None:
+    """Call *read* with a number of rows until few are left, and let other tasks run in between."""
+    most = ROWS_AT_ONCE
+    while read(most) > ROWS_AT_ONCE:
+        most += 1
+        await asyncio.sleep(0)
 
 
-def all_objects(view: View, pods: Iterable[Pod]) -> Objects:
-    """A copy of the cluster whose *pods* are to be placed anew.
+class CopiedScheduler(Protocol):
+    """The part of a scheduler that is copied."""
+
+    @property
+    def cache(self) -> Cache:
+        """Nodes and placed pods."""
+
+
+class ClusterCopies:
+    """Makes copies of the cluster of a scheduler, on the event loop of the scheduler."""
+
+    def __init__(self, scheduler: CopiedScheduler) -> None:
+        self._scheduler = scheduler
+        self._stale = StaleRows(scheduler.cache.columns)
+        self._pods: dict[int, tuple[CopiedPod, ...]] = {}
+        #: Held while a question is answered: one copy is used up after the other.
+        self._answering = asyncio.Lock()
+
+    @asynccontextmanager
+    async def ready(self) -> AsyncIterator[Callable[[], LiveCopy]]:
+        """Copy what changed since the last copy, with decisions in between.
+
+        What is given makes a copy of the moment at which it is called. Others wait until the block
+        ends.
+        """
+        async with self._answering:
+            await until_few_are_left(self._read)
+            yield self._now
+
+    def _now(self) -> LiveCopy:
+        """The cluster of this moment; every pod stays on its node."""
+        self._read()
+        cache = self._scheduler.cache
+        view = cache.columns
+        names = view.nodes.names
+        rows = [*view.nodes.order.tolist(), *view.pods.unknown_nodes_by_name()]
+        pods = self._pods
+        return LiveCopy(
+            _others(view),
+            [each for row in rows for each in pods[row]],
+            [],
+            [],
+            [names[row] for row in cache.order().tolist()],
+            {node: list(nominated) for node, nominated in view.pods.nominated_pods.items()},
+            view.pods.groups.waiting(),
+            decided_at=view.decided_at,
+        )
+
+    def _read(self, most: int | None = None) -> int:
+        """Copy the pods of rows that changed, at most so many rows; how many are left."""
+        view = self._scheduler.cache.columns
+        if self._stale.view is not view:
+            self._stale = StaleRows(view)
+        if self._stale.note():
+            self._pods.clear()
+        for row in self._stale.take(most):
+            name, known = view.nodes.names[row], bool(view.nodes.known[row])
+            residents = view.pods.residents[row]
+            self._pods[row] = tuple([_copied(each, name, known=known) for each in residents])
+        return len(self._stale)
+
+
+async def beside_decisions(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Compute something in another thread.
+
+    Garbage is not collected meanwhile: that would hold up decisions, and look at all that is being
+    computed again and again.
+    """
+
+    def computed() -> T:
+        with without_gc():
+            return work(*given, **named)
+
+    return await asyncio.to_thread(computed)
+
+
+def let_go(items: list[T] | dict[str, T]) -> None:
+    """Free many items one after the other: freeing all at once would hold up decisions."""
+    take = items.popitem if isinstance(items, dict) else items.pop
+    while items:
+        take()
+
+
+def all_objects(
+    view: View, pods: Iterable[Pod], assumed: Mapping[str, str]
+) -> Callable[[], Objects]:
+    """A function for another thread: the cluster of now, whose *pods* are to be placed anew.
 
     Pods that have finished or are being deleted are left out. A pod that is being bound has its
-    node already.
+    *assumed* node already.
     """
-    objects = _others(view)
-    for pod in pods:
-        if pod.finished or pod.terminating:
-            continue
-        resident = view.pods.by_uid.get(pod.uid)
-        node = "" if resident is None else view.nodes.names[resident.row]
-        placed = pod if node == pod.spec.node_name else _on_node(pod, node)
-        objects.pods.append(placed)
-    return objects
+    others, all_pods, nodes = _others(view), list(pods), dict(assumed)
+
+    def made() -> Objects:
+        others.pods = [
+            _on_node(pod, nodes[pod.uid]) if pod.uid in nodes else pod
+            for pod in all_pods
+            if not pod.finished and not pod.terminating
+        ]
+        return others
+
+    return made
 
 
 def _on_node(pod: Pod, node: str) -> Pod:
@@ -181,10 +288,19 @@ def written_time(seconds: float) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _stays(resident: Resident, foreign: Collection[str]) -> bool:
-    owner = resident.cls.owner
-    has_fixed_node = owner is not None and owner.kind in _FIXED_OWNERS
-    return has_fixed_node or resident.terminating or resident.uid in foreign
+def _copied(resident: Resident, node: str, *, known: bool) -> CopiedPod:
+    cls = resident.cls
+    has_fixed_node = cls.owner is not None and cls.owner.kind in _FIXED_OWNERS
+    return CopiedPod(
+        cls.sample,
+        resident.key,
+        resident.uid,
+        node,
+        resident.started,
+        has_fixed_node or resident.terminating or not known,
+        resident.terminating,
+        resident.evicted,
+    )
 
 
 def _others(view: View) -> Objects:

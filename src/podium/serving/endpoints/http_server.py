@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from podium.engine.framework.decision import Decision
-    from podium.past.decisions.decision_log import DecisionLog
+    from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
     from podium.past.replay.past_decisions import PastDecisions
     from podium.scheduler.telemetry.metrics import Metrics
     from podium.serving.endpoints.health import Check, Health
@@ -164,13 +164,8 @@ class _Answers:
         found = self._log.recent(
             namespace=query.get("namespace", ""), outcomes=outcomes, limit=int(given)
         )
-        items = []
-        for entry in found:
-            item = entry.as_json(whole=False)
-            if entry.newer is None and (waiting := self._waiting(entry.key)) is not None:
-                item["waiting"] = waiting
-            items.append(item)
-        return _list(items)
+        waiting = {entry: self._waiting(entry.key) for entry in found if entry.newer is None}
+        return await asyncio.to_thread(_listed, found, waiting)
 
     async def pod(self, request: Request) -> Response:
         assert self._log is not None
@@ -185,14 +180,14 @@ class _Answers:
             if past is not None:
                 return _list([past.as_json()])
             return _status(404, "NotFound", f"no decision about pod {namespace}/{name} is kept")
-        items = [entry.as_json(whole=False) for entry in found]
         newest = found[0]
+        decision = await asyncio.to_thread(newest.decision)
         past = None
         if self._past is not None and waiting is None:
             # What the cluster was like then is known: the causes are those of then.
             past = await self._past.decision(key, newest.uid, newest.number)
-        causes = None if past is not None else await self._causes(key, newest.decision())
-        items[0] = await asyncio.to_thread(newest.as_json, causes=causes)
+        causes = None if past is not None else await self._causes(key, decision)
+        items = await asyncio.to_thread(_attempts, found, causes)
         if past is None and self._past is not None and not items[0].get("scores"):
             past = await self._past.decision(key, newest.uid, newest.number)
         if past is not None:
@@ -231,6 +226,25 @@ def _checked(request: Request, checks: Mapping[str, Check]) -> Response:
 
 def _code(wrong: object) -> int:
     return 500 if wrong else 200
+
+
+def _listed(
+    entries: list[LoggedAttempt], waiting: Mapping[LoggedAttempt, dict[str, Any] | None]
+) -> Response:
+    """Attempts without their nodes and scores, and where their pods wait."""
+    items = []
+    for entry in entries:
+        item = entry.as_json(whole=False)
+        if (where := waiting.get(entry)) is not None:
+            item["waiting"] = where
+        items.append(item)
+    return _list(items)
+
+
+def _attempts(entries: list[LoggedAttempt], causes: Causes | None) -> list[dict[str, Any]]:
+    """The attempts at a pod; the first with all its details and the causes."""
+    newest, *older = entries
+    return [newest.as_json(causes=causes), *(entry.as_json(whole=False) for entry in older)]
 
 
 def _json(value: Any, code: int = 200) -> Response:

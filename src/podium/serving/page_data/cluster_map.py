@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.cluster.cache.node_tree import ZONE_LABELS
 from podium.errors import InputError
+from podium.scheduler.state.cluster_copy import StaleRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +50,7 @@ class ClusterMap:
     """Keeps what is costly to derive per row, and updates the rows that the journal names."""
 
     def __init__(self) -> None:
-        self._view: View | None = None
+        self._stale: StaleRows | None = None
         #: The number of the current view: a cursor belongs to one of them.
         self._views = 0
         self._forget()
@@ -59,15 +60,10 @@ class ClusterMap:
         self._workload_of: dict[int, int] = {}
         self._cells: dict[int, list[int]] = {}
         self._facts: dict[int, tuple[int, int, int]] = {}
-        self._epoch, self._seen = -1, 0
 
     def since(self, view: View, cursor: str = "") -> Data:
         """The whole map, or what changed since the *cursor* of an earlier one."""
-        if view is not self._view:
-            self._view = view
-            self._views += 1
-            self._forget()
-        self._refresh(view)
+        self.read(view)
         known = _read(cursor)
         whole = known is None or known[:2] != (self._views, view.journal.epoch)
         whole = whole or (known is not None and known[2] < view.journal.rows.start)
@@ -79,18 +75,19 @@ class ClusterMap:
             sent = known[3:]
         return self._rows(view, rows, sent) | {"whole": whole}
 
-    def _refresh(self, view: View) -> None:
-        """Derive again what is kept of the rows that changed since the last time."""
-        if self._epoch != view.journal.epoch or self._seen < view.journal.rows.start:
-            noted = {*view.nodes.order.tolist(), *view.pods.unknown_nodes}
+    def read(self, view: View, most: int | None = None) -> int:
+        """Derive what is kept of rows that changed, at most so many rows; how many are left."""
+        if self._stale is None or self._stale.view is not view:
+            self._stale = StaleRows(view)
+            self._views += 1
+            self._forget()
+        if self._stale.note():
             self._cells.clear()
             self._facts.clear()
-        else:
-            noted = _rows_noted(view, self._seen)
-        for row in noted:
+        for row in self._stale.take(most):
             self._cells[row] = [self._workload(each.cls) for each in view.pods.residents[row]]
             self._facts[row] = self._facts_of(view, row)
-        self._epoch, self._seen = view.journal.epoch, view.journal.changes
+        return len(self._stale)
 
     def _workload(self, cls: PodClass) -> int:
         found = self._workload_of.get(cls.id)

@@ -1,7 +1,7 @@
 """The data of the web pages: plain values about a scheduler, read while it runs.
 
 Reading happens between two decisions, in the scheduler's own thread, and is quick. What takes
-longer, such as placing thousands of pods again, works on a copy in another thread.
+longer, such as finding the causes of a decision, works on a copy in another thread.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from podium.cluster.decider import without_extenders
-from podium.cluster.simulation import Simulation
+import msgspec
+
 from podium.errors import ConfigError
-from podium.library.explained_causes import add_causes, add_trace
 from podium.library.notices import log_warning
 from podium.library.pending import is_pending
 from podium.library.pod_notes import condition_notes, owner_notes
 from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
-from podium.past.decisions.causes_now import causes_now, causes_without
+from podium.past.decisions.causes_now import causes_of, decided_on
 from podium.profiles.policy.build import Options
 from podium.releases import RELEASES
 from podium.render.decision.as_json import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
 from podium.scheduler.state.cluster_copy import (
-    CopiedPod,
+    ClusterCopies,
     LiveCopy,
     all_objects,
-    copy_cluster,
+    beside_decisions,
+    until_few_are_left,
 )
 from podium.serving.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
 from podium.serving.page_data.comparing import (
@@ -153,10 +153,12 @@ class PageData:
         text: str | None = None,
         priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
         planner: Planner | None = None,
+        copies: ClusterCopies | None = None,
     ) -> None:
         """*text* is the Policy or configuration that the scheduler was started with, if any.
 
-        *planner* makes plans of changes; without one, none can be made from the pages.
+        *planner* makes plans of changes; without one, none can be made from the pages. *copies*
+        are those of the scheduler that others read as well.
         """
         self._planner, self._planning = planner, asyncio.Lock()
         self._scheduler = scheduler
@@ -167,8 +169,9 @@ class PageData:
         activity.schedulers = self._schedulers
         self._map = ClusterMap()
         self._current = self._first = self._initial(text)
+        self._copies = copies or ClusterCopies(scheduler)
         #: One comparison at a time, since each holds a copy of the cluster.
-        self._comparing, self._deciding_again = asyncio.Lock(), asyncio.Lock()
+        self._comparing = asyncio.Lock()
         #: The decisions that are recorded in a history; None without one.
         self.past: PastDecisions | None = None
         #: The cluster at the moments of that history; None without one.
@@ -186,8 +189,9 @@ class PageData:
 
     # The cluster --------------------------------------------------------------------------------
 
-    def cluster(self, cursor: str = "") -> Data:
+    async def cluster(self, cursor: str = "") -> Data:
         """Zones, nodes, loads and pods, or what changed since a cursor."""
+        await until_few_are_left(lambda most: self._map.read(self._scheduler.cache.columns, most))
         return self._map.since(self._scheduler.cache.columns, cursor)
 
     def node(self, name: str) -> Data | None:
@@ -381,7 +385,7 @@ class PageData:
         resident = self._resident(key)
         attempts = self._log.of(namespace, name) if self._log is not None else []
         if waiting is None and resident is None and not attempts:
-            return self._of_another_scheduler(key)
+            return await self._of_another_scheduler(key)
         actual = self._scheduler.cache.columns.nodes.names[resident.row] if resident else None
         history = {
             "attempts": [
@@ -399,7 +403,7 @@ class PageData:
         }
         if attempts:
             kept = next((each for each in attempts if each.sequence == attempt), attempts[0])
-            decision = kept.decision()
+            decision = await beside_decisions(kept.decision)
             derived = None
             if self.past is not None:
                 derived = await self.past.decision(key, kept.uid, kept.number)
@@ -411,7 +415,8 @@ class PageData:
                 if len(decision.examined) and not known and not attempt:
                     await self._find_causes(key, waiting.pod if waiting else None, decision)
                 never = waiting is not None and _never(waiting.pod)
-                found = decision_data(
+                found = await beside_decisions(
+                    decision_data,
                     decision,
                     source=RECORDED,
                     ties=kept.ties,
@@ -422,7 +427,7 @@ class PageData:
                 at = {"attempt": kept.number, "at": kept.began, "id": kept.sequence}
                 return found | history | at
         if waiting is not None:
-            return self._explained(waiting.pod, NOW) | history
+            return await self._explained(waiting.pod, NOW) | history
         kept_longer = await self.decision_at(inf, namespace, name)
         if kept_longer is not None:
             return kept_longer | history
@@ -432,12 +437,12 @@ class PageData:
     async def _story(self, key: str, attempts: Sequence[LoggedAttempt]) -> list[Data]:
         """The attempts at a pod, told; the last eviction for it with what its victims were."""
         told, explained = [], False
-        for each in attempts:  # the newest first
-            decision = each.decision()
+        kept = await beside_decisions(lambda: [each.decision() for each in attempts])
+        for each, decision in zip(attempts, kept, strict=True):  # the newest first
             if not explained and self.past is not None and each.outcome == NOMINATED:
                 explained = True
                 derived = await self.past.decision(key, each.uid, each.number)
-                decision = decision if derived is None else derived.decision
+                decision = decision if derived is None else derived.decision  # noqa: PLW2901
             failure = each.binding if isinstance(each.binding, str) else ""
             told.append(StoryAttempt(each.number, each.began, decision, failure))
         if not is_story(told):
@@ -449,82 +454,80 @@ class PageData:
         known = {each.name: each.max_score for each in self._scheduler.profiles.values()}
         return known.get(profile) or self._current.profiles[0].max_score
 
-    def _explained(self, pod: Pod, source: str) -> Data:
-        decision, profile = self._decided(pod)
-        return decision_data(
-            decision,
-            source=source,
-            ties=profile.ties,
-            max_score=profile.max_score,
-            never=_never(pod),
-            notes=[*owner_notes(pod, self._schedulers()), *condition_notes(pod, decision)],
-        )
+    async def _explained(self, pod: Pod, source: str, notes: Sequence[str] = ()) -> Data:
+        """The decision about a pod as of now, with its causes; nothing is changed."""
+        rules, profile = self._rules(), self._profile_of(pod)
+        told = list(owner_notes(pod, self._schedulers()))
 
-    def _of_another_scheduler(self, key: str) -> Data | None:
+        def explained(decision: Decision, cluster: LiveCopy) -> Data:
+            causes_of(cluster, pod.key, pod, rules(), decision).add_to(decision)
+            told.extend([*condition_notes(pod, decision), *notes])
+            return _told(decision, profile, pod, source=source, notes=told)
+
+        async with self._copies.ready() as copied:
+            decision = _owned(self._scheduler.look(pod, profile))
+            return await beside_decisions(explained, decision, copied())
+
+    async def _of_another_scheduler(self, key: str) -> Data | None:
         """What would be decided about a pod that waits for another scheduler; None if none does."""
         others = (pod for pod in self._scheduler.pods() if pod.key == key)
         pod = next((each for each in others if is_pending(each, {each.spec.scheduler_name})), None)
-        return None if pod is None else self._explained(pod, NOW)
+        return None if pod is None else await self._explained(pod, NOW)
 
     def _resident(self, key: str) -> Resident | None:
-        residents = self._scheduler.cache.columns.pods.residents
-        return next((each for row in residents for each in row if each.key == key), None)
+        pods = self._scheduler.cache.columns.pods.by_uid.values()
+        return next((each for each in pods if each.key == key), None)
+
+    def _rules(self) -> Callable[[], tuple[Profile, ...]]:
+        """A function for another thread: the rules of now, made anew, without extenders."""
+        text, options = self._current.text, self._options
+
+        def made() -> tuple[Profile, ...]:
+            profiles = read_profiles(text, options).profiles
+            return tuple(replace(profile, extenders=()) for profile in profiles)
+
+        return made
 
     async def _find_causes(self, key: str, waiting: Pod | None, decision: Decision) -> None:
         """Add the causes of a recorded decision, as far as the cluster still is as it was."""
-        if waiting is not None:
-            profile = self._profile_of(waiting)
-            causes_now(self._scheduler, profile, waiting, decision).add_to(decision)
-            return
-        async with self._deciding_again:
-            found = await self._without(key)
-            if found is not None and found[1].uid == decision.uid:
-                causes = await asyncio.to_thread(causes_without, *found, decision)
-                causes.add_to(decision)
+        rules = self._rules()
+
+        def found(cluster: LiveCopy) -> None:
+            causes_of(cluster, key, waiting, rules(), decision).add_to(decision)
+
+        async with self._copies.ready() as copied:
+            await beside_decisions(found, copied())
 
     async def _again(self, key: str) -> Data | None:
         """A placed pod, decided once more on a copy of the cluster without it."""
-        async with self._deciding_again:
-            found = await self._without(key)
-            if found is None:
+        rules, cursor, schedulers = self._rules(), self._activity.cursor, self._schedulers()
+
+        def decided(cluster: LiveCopy) -> Data | None:
+            placed = cluster.take(key)
+            if placed is None:
                 return None  # it was deleted while other pods were decided again
-            notes = owner_notes(found[1].pod(), self._schedulers())
-            return await asyncio.to_thread(
-                _decided_again, *found, self._activity.cursor, list(notes)
-            )
+            pod = placed.pod()
+            decision, profile = decided_on(cluster, pod, rules(), cursor)
+            notes = list(owner_notes(pod, schedulers))
+            return _told(decision, profile, pod, source=NOW, notes=notes, actual=placed.node)
 
-    async def _without(self, key: str) -> tuple[LiveCopy, CopiedPod, list[Profile]] | None:
-        """A copy of the cluster without a placed pod, the pod, and the rules, made anew."""
-        cluster = await copy_cluster(self._scheduler.cache.columns)
-        placed = await asyncio.to_thread(cluster.take, key)
-        if placed is None:
-            return None
-        profiles = read_profiles(self._current.text, self._options).profiles
-        return cluster, placed, [replace(profile, extenders=()) for profile in profiles]
+        async with self._copies.ready() as copied:
+            return await beside_decisions(decided, copied())
 
-    def explain(self, manifest: bytes) -> Data:
+    async def explain(self, manifest: bytes) -> Data:
         """The decision about the pod of a manifest as of now; nothing is created."""
         columns = self._scheduler.cache.columns
-        nodes = (columns.nodes.objects[row] for row in columns.nodes.order.tolist())
-        tried = pod_in(manifest, (n for n in nodes if n is not None), self._priority_classes())
+        nodes = [columns.nodes.objects[row] for row in columns.nodes.order.tolist()]
+        known, classes = (n for n in nodes if n is not None), list(self._priority_classes())
+        tried = await beside_decisions(pod_in, manifest, known, classes)
         notes = list(tried.notes)
         if self._profile_of(tried.pod).extenders:
             notes.append("extenders were not asked")
-        found = self._explained(tried.pod, DRY_RUN)
-        return found | {"notes": [*found.get("notes", ()), *notes]}
+        return await self._explained(tried.pod, DRY_RUN, notes)
 
     def _profile_of(self, pod: Pod) -> Profile:
         profiles = self._scheduler.profiles
         return profiles.get(pod.spec.scheduler_name) or next(iter(profiles.values()))
-
-    def _decided(self, pod: Pod) -> tuple[Decision, Profile]:
-        """Decide about a pending pod on the scheduler's own columns, which stay unchanged."""
-        profile = self._profile_of(pod)
-        decision = self._scheduler.look(pod, profile)
-        columns = self._scheduler.cache.columns
-        add_causes(columns, pod, without_extenders(profile), decision)
-        add_trace(columns, pod, without_extenders(profile), decision)
-        return decision, profile
 
     # What would make a pending pod fit ------------------------------------------------------------
 
@@ -548,15 +551,17 @@ class PageData:
         waiting = self._activity.waiting.get(f"{namespace}/{name}")
         if waiting is None:
             return None
-        async with self._deciding_again:
-            cluster = await copy_cluster(self._scheduler.cache.columns)
-            objects = await asyncio.to_thread(cluster.objects)
-            objects.pods = [*objects.pods, waiting.pod]
-            profiles = read_profiles(self._current.text, self._options).profiles
-            wanted = waiting.pod.spec.scheduler_name
+        pod, rules = waiting.pod, self._rules()
+
+        def answered(cluster: LiveCopy) -> Data:
+            objects, profiles = cluster.objects(), rules()
+            objects.pods.append(pod)
+            wanted = pod.spec.scheduler_name
             profile = next((p for p in profiles if p.scheduler_name == wanted), profiles[0])
-            bare = replace(profile, extenders=())
-            return await asyncio.to_thread(answer, objects, waiting.pod, bare)
+            return answer(objects, pod, profile)
+
+        async with self._copies.ready() as copied:
+            return await beside_decisions(answered, copied())
 
     # The profiles -------------------------------------------------------------------------------
 
@@ -591,13 +596,11 @@ class PageData:
             raise ConfigError("another comparison is running", hint="try again in a moment")
         async with self._comparing:
             before = read_profiles(self._current.text, self._options).profiles
-            cluster = await copy_cluster(
-                self._scheduler.cache.columns,
-                self._activity.bound_order,
-                [each.pod for each in self._activity.waiting.values()],
-                most=REPLAYED,
-                foreign=self._activity.foreign,
-            )
+            async with self._copies.ready() as copied:
+                cluster = copied()
+            waiting = [each.pod for each in self._activity.waiting.values()]
+            bound, foreign = dict(self._activity.bound_order), set(self._activity.foreign)
+            await beside_decisions(cluster.place_again, REPLAYED, bound, waiting, foreign)
             comparison = ReplayComparison(cluster, before, after.profiles)
             found = None
             async with aclosing(_run_in_thread(comparison)) as steps:
@@ -617,8 +620,11 @@ class PageData:
             raise ConfigError("another comparison is running", hint="try again in a moment")
         async with self._comparing:
             today = read_profiles(self._current.text, self._options).profiles
-            objects = all_objects(self._scheduler.cache.columns, self._scheduler.pods())
-            comparison = ConfigurationComparison(objects, today, other, seeds)
+            cache = self._scheduler.cache
+            objects = all_objects(cache.columns, self._scheduler.pods(), cache.assumed)
+            comparison = await beside_decisions(
+                lambda: ConfigurationComparison(objects(), today, other, seeds)
+            )
             async with aclosing(_run_in_thread(comparison)) as steps:
                 async for step in steps:
                     yield step
@@ -640,12 +646,15 @@ class PageData:
         manifest = wish.get("manifest")
         if not isinstance(manifest, str) or not manifest.strip():
             raise ConfigError("expected a manifest", hint='give {"manifest": "…"}')
-        async with self._deciding_again:
-            cluster = await copy_cluster(self._scheduler.cache.columns)
-            profiles = read_profiles(self._current.text, self._options).profiles
-            objects = await asyncio.to_thread(cluster.objects)
-            objects.of(PRIORITY_CLASS).extend(self._priority_classes())
-            return await asyncio.to_thread(found_capacity, objects, profiles, manifest)
+        classes, rules = list(self._priority_classes()), self._rules()
+
+        def found(cluster: LiveCopy) -> Data:
+            objects = cluster.objects()
+            objects.of(PRIORITY_CLASS).extend(classes)
+            return found_capacity(objects, rules(), manifest)
+
+        async with self._copies.ready() as copied:
+            return await beside_decisions(found, copied())
 
     async def plan(self, wish: Mapping[str, Any]) -> Data:
         """What follows from changes, which are made to a copy of the cluster."""
@@ -692,7 +701,7 @@ class _ThreadWork(Protocol):
 
 async def _run_in_thread(work: _ThreadWork) -> AsyncGenerator[Data]:
     """The progress of the work, and at the end its result; it is stopped when this is closed."""
-    running = asyncio.ensure_future(asyncio.to_thread(work.run))
+    running = asyncio.ensure_future(beside_decisions(work.run))
     try:
         while not running.done():
             yield {"done": work.done, "total": work.total}
@@ -719,27 +728,31 @@ def _never(pod: Pod) -> bool:
     return pod.spec.preemption_policy == "Never"
 
 
-def _decided_again(
-    cluster: LiveCopy,
-    placed: CopiedPod,
-    profiles: Sequence[Profile],
-    cursor: int,
-    notes: Sequence[str],
+def _owned(decision: Decision) -> Decision:
+    """The decision with numbers of its own, for another thread: the rules may use theirs again."""
+    decision.codes = decision.codes.copy()
+    decision.scores = tuple(
+        msgspec.structs.replace(each, raw=each.raw.copy(), score=each.score.copy())
+        for each in decision.scores
+    )
+    return decision
+
+
+def _told(
+    decision: Decision,
+    profile: Profile,
+    pod: Pod,
+    *,
+    source: str,
+    notes: list[str],
+    actual: str | None = None,
 ) -> Data:
-    pod = placed.pod()
-    simulation = Simulation(profiles[0], others=profiles[1:], now=cluster.decided_at)
-    simulation.load(cluster.objects())
-    simulation.ties.cursor = cursor
-    decision = simulation.attempt(pod, recording=True)
-    profile, columns = simulation.profile_of(pod), simulation.cache.columns
-    add_causes(columns, pod, profile, decision)
-    add_trace(columns, pod, profile, decision)
     return decision_data(
         decision,
-        source=NOW,
+        source=source,
         ties=profile.ties,
         max_score=profile.max_score,
         never=_never(pod),
-        actual=placed.node,
+        actual=actual,
         notes=notes,
     )
