@@ -119,6 +119,30 @@ def test_a_claim_that_was_not_dumped_is_not_known() -> None:
     assert "the PersistentVolumeClaim of 1 pod" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("spec", "unknown", "kind"),
+    [
+        ({"volumeName": "pv-7"}, "volume pv-7", "PersistentVolume"),
+        ({"storageClassName": "fast"}, "storage class fast", "StorageClass"),
+    ],
+)
+def test_what_a_claim_needs_and_was_not_dumped_is_not_known(
+    spec: Item, unknown: str, kind: str
+) -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    about: Item = {"name": "data", "namespace": "default", "uid": "uid-data"}
+    about["annotations"] = (
+        {"pv.kubernetes.io/bind-completed": "yes"} if "volumeName" in spec else {}
+    )
+    claim: Item = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about}
+    claim["spec"] = {"accessModes": ["ReadWriteOnce"], **spec}
+
+    found = planned([*NODES, owned("Job", "a", "a-1", volumes=[volume]), claim], "drain n1")
+
+    assert [each.unknown for each in found.pending] == [f"{unknown}, which is not in the input"]
+    assert f"the {kind} of 1 pod" in found.notes[0]
+
+
 def test_a_pod_of_another_scheduler_is_not_known() -> None:
     found = planned([*NODES, owned("ReplicaSet", "a", "a-1", schedulerName="volcano")], "drain n1")
 

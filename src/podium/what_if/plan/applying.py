@@ -41,6 +41,7 @@ from podium.what_if.plan.changes import (
     SetTaint,
 )
 from podium.what_if.plan.results import AppliedChange, BlockedEviction
+from podium.what_if.plan.workloads import MIRROR
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -57,7 +58,6 @@ TOGETHER, REVERSED, SINGLY = EVICTING
 _TOO_MANY_REQUESTS: Final = 429
 _NOT_FOUND: Final = 404
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _MANAGER: Final = WriteOptions(manager="podium-plan", force=True)
@@ -248,7 +248,7 @@ class Applier:
             assert pod is not None
             owner = controller_of(pod)
             finished = (pod.get("status") or {}).get("phase") in _FINISHED
-            if annotation(pod, _MIRROR):
+            if annotation(pod, MIRROR):
                 made.notes.append(f"{_key(pod)} stays on {node}: a static pod")
                 continue
             if owner is not None and owner["kind"] == "DaemonSet" and not finished:
