@@ -48,11 +48,11 @@ def snapshot(
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.absence import forbidden_notes  # noqa: PLC0415
     from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
+    from podium.objects.reading.validate import forbidden_notes  # noqa: PLC0415
 
     access = load_access(kubeconfig, context, server)
     if policy_configmap is None:

@@ -16,6 +16,7 @@ from podium.objects.kinds.registry import (
     NAMESPACE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    POD_DISRUPTION_BUDGET,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
@@ -71,15 +72,6 @@ def absence_notes(missing: Mapping[str, int]) -> Iterator[str]:
     )
 
 
-def forbidden_notes(names: Collection[str]) -> Iterator[str]:
-    """One sentence on the resources that the user may not list."""
-    if names:
-        yield (
-            f"the cluster allows no list of {', '.join(sorted(names))}; the answer goes without "
-            "them: they are unknown, not absent"
-        )
-
-
 def adding_command(kinds: Iterable[str]) -> str:
     """The command that reads objects of these kinds from a cluster."""
     names = dict.fromkeys(name for kind in kinds for name in (_KINDS[kind], *_WITH.get(kind, ())))
@@ -117,6 +109,7 @@ class AbsentObjects:
         self._device_classes = {each.name for each in objects.of(DEVICE_CLASS)}
         self._has_slices = bool(objects.of(RESOURCE_SLICE))
         self._has_namespaces = bool(objects.of(NAMESPACE))
+        self.lacks_budgets = not self._is_whole and not objects.of(POD_DISRUPTION_BUDGET)
 
     def of(self, pod: Pod) -> str:
         """The first claim, volume or class that a pod needs, in words; empty if there is none."""

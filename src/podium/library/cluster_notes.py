@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from podium.engine.rules.pod_groups import FEATURE_GATE
 from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED
 from podium.generations.known import GENERATIONS
-from podium.library.absence import forbidden_notes
 from podium.objects.kinds.registry import KINDS, PERSISTENT_VOLUME_CLAIM
 from podium.objects.reading.collection import label
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
@@ -62,8 +61,7 @@ _LabelSets = set[tuple[str, frozenset[tuple[str, str]]]]
 
 
 def cluster_notes(objects: Objects, chosen: ChosenProfiles) -> Iterator[str]:
-    """Sentences about what was not read, conditions, zones, claims and affinity terms."""
-    yield from forbidden_notes((objects.snapshot or {}).get("notRead") or ())
+    """Sentences about conditions, zones, claims and affinity terms."""
     if objects.of("ResourceSlice") and not chosen.generation.choices.devices.orders_slices:
         yield (
             f"{chosen.generation.name} tries pools and slices of devices in no order; here pools "

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
-from podium.library.absence import forbidden_notes
 from podium.library.reading import Paths, parsed_contents, path_list
+from podium.objects.reading.validate import forbidden_notes
 from podium.virtual_cluster.cluster import without_garbage_collection
 
 if TYPE_CHECKING:
