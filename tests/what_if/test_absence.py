@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podium.errors import InputError
 from podium.what_if.plan.changes import parse_change
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
@@ -95,6 +96,18 @@ def test_a_deployment_without_its_replica_set_has_no_pods_twice() -> None:
     assert found.anyway == []
     assert [each.workload for each in found.moved] == ["Deployment/default/web"] * 2
     assert sum(each.pods for each in found.after.nodes) == 2
+
+
+def test_a_deployment_that_was_not_dumped_is_known_by_its_pods() -> None:
+    pods = [owned("ReplicaSet", "web-abc", f"web-abc-{tail}") for tail in ("aaaaa", "bbbbb")]
+    for each in pods:
+        each["metadata"]["labels"] = {"app": "web", "pod-template-hash": "abc"}
+
+    found = planned([*NODES, *pods], "scale deployment/web=5")
+
+    assert [each.workload for each in found.created] == ["ReplicaSet/default/web-abc"] * 3
+    with pytest.raises(InputError, match="there is no deployment 'db'; the input has none"):
+        planned([*NODES, *pods], "scale deployment/db=5")
 
 
 def test_a_priority_class_that_was_not_dumped_is_that_of_its_pods() -> None:
