@@ -156,3 +156,19 @@ def test_several_names_are_placed_in_turn(podium: Podium, write: Files) -> None:
 
     assert {each["name"] for each in found["kinds"]} == {"deployment/a", "deployment/b"}
     assert found["rounds"] >= 1
+
+
+def test_a_claim_that_was_not_dumped_makes_the_answer_unknown(podium: Podium, write: Files) -> None:
+    dumped = [node("n1"), pod("db-0", node="n1")]
+    dumped[1]["spec"]["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    for each in dumped:
+        each["metadata"]["uid"] = each["metadata"]["name"]
+
+    result = podium("capacity", "db-0", write(dumped), "--exit-code")
+
+    assert result.code == 1
+    assert result.lines[2] == (
+        "how many more fit is not known: default/db-0 depends on claim data, which is not in the input"
+    )
+    assert "kubectl get persistentvolumeclaims" in result.err
+    assert "not found" not in result.out

@@ -111,6 +111,27 @@ def test_a_claim_that_was_not_dumped_is_told_once(
     assert "kubectl get persistentvolumeclaims,persistentvolumes,storageclasses" in told[0]
 
 
+@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["fix", "p"]])
+def test_budgets_that_were_not_dumped_are_told_once_where_pods_are_evicted(
+    podium: Podium, write: Files, tmp_path: Path, command: list[str]
+) -> None:
+    dumped = node("n1", cpu="1")
+    dumped["metadata"]["uid"] = "n1"
+    asking = POD.replace("i}", "i, resources: {requests: {cpu: 1}}}")
+    urgent = asking.replace("name: p\n", "name: p\n  uid: u\n") + "  priority: 9\n"
+    small = asking.replace("name: p\n", "name: small\n  uid: v\n") + "  nodeName: n1\n"
+    file = written(tmp_path, f"{urgent}---\n{small}")
+    budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b, uid: w}\n"
+
+    lacking = podium(*command, write([dumped]), file)
+    told = [line for line in lacking.out.splitlines() if "PodDisruptionBudget" in line]
+    whole = podium(*command, write([dumped]), written(tmp_path, f"{urgent}---\n{small}{budget}"))
+
+    assert len(told) == 1
+    assert "`kubectl get poddisruptionbudgets -A -o yaml` adds it" in told[0]
+    assert "PodDisruptionBudget" not in whole.out
+
+
 PADDING = "".join(
     f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{i}}}\ndata: {{a: {'x' * 200}}}\n"
     for i in range(4_000)

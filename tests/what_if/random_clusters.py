@@ -27,7 +27,7 @@ def random_case(seed: int, folder: Path) -> Case:
     """A cluster with its change; the same seed gives the same case."""
     rng = random.Random(seed)  # noqa: S311  nothing secret about a cluster
     items = _nodes(rng) + _workloads(rng)
-    settled = _at_rest(items, seed)
+    settled = at_rest(items, seed)
     file = folder / f"cluster-{seed}.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": settled}))
     return _with_change(rng, seed, settled, file, folder)
@@ -87,7 +87,7 @@ def _rules(rng: random.Random, app: str) -> dict[str, Any]:
     return found
 
 
-def _at_rest(items: list[Item], seed: int) -> list[Item]:
+def at_rest(items: list[Item], seed: int) -> list[Item]:
     """The objects of the cluster once all its pods run, with uids and status."""
     with SimulatedCluster(seed=seed + 1) as cluster:
         cluster.load(documents(items))

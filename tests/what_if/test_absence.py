@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podium.errors import InputError
 from podium.what_if.plan.changes import parse_change
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
@@ -97,6 +98,18 @@ def test_a_deployment_without_its_replica_set_has_no_pods_twice() -> None:
     assert sum(each.pods for each in found.after.nodes) == 2
 
 
+def test_a_deployment_that_was_not_dumped_is_known_by_its_pods() -> None:
+    pods = [owned("ReplicaSet", "web-abc", f"web-abc-{tail}") for tail in ("aaaaa", "bbbbb")]
+    for each in pods:
+        each["metadata"]["labels"] = {"app": "web", "pod-template-hash": "abc"}
+
+    found = planned([*NODES, *pods], "scale deployment/web=5")
+
+    assert [each.workload for each in found.created] == ["ReplicaSet/default/web-abc"] * 3
+    with pytest.raises(InputError, match="there is no deployment 'db'; the input has none"):
+        planned([*NODES, *pods], "scale deployment/db=5")
+
+
 def test_a_priority_class_that_was_not_dumped_is_that_of_its_pods() -> None:
     running = owned("ReplicaSet", "web", "web-1", priorityClassName="urgent", priority=1000)
 
@@ -117,6 +130,30 @@ def test_a_claim_that_was_not_dumped_is_not_known() -> None:
     ]
     assert found.makes_worse
     assert "the PersistentVolumeClaim of 1 pod" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "unknown", "kind"),
+    [
+        ({"volumeName": "pv-7"}, "volume pv-7", "PersistentVolume"),
+        ({"storageClassName": "fast"}, "storage class fast", "StorageClass"),
+    ],
+)
+def test_what_a_claim_needs_and_was_not_dumped_is_not_known(
+    spec: Item, unknown: str, kind: str
+) -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    about: Item = {"name": "data", "namespace": "default", "uid": "uid-data"}
+    about["annotations"] = (
+        {"pv.kubernetes.io/bind-completed": "yes"} if "volumeName" in spec else {}
+    )
+    claim: Item = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about}
+    claim["spec"] = {"accessModes": ["ReadWriteOnce"], **spec}
+
+    found = planned([*NODES, owned("Job", "a", "a-1", volumes=[volume]), claim], "drain n1")
+
+    assert [each.unknown for each in found.pending] == [f"{unknown}, which is not in the input"]
+    assert f"the {kind} of 1 pod" in found.notes[0]
 
 
 def test_a_pod_of_another_scheduler_is_not_known() -> None:

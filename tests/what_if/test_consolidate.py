@@ -15,6 +15,7 @@ from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
 from what_if.clusters import Item, budget, chosen, documents, node, pod, workload
 from what_if.random_clusters import random_case
+from what_if.test_absence import owned
 from what_if.test_against_lab import _at_rest
 
 
@@ -71,6 +72,16 @@ def test_what_holds_a_node_is_named(items: list[Item], reason: str) -> None:
     assert found.emptied == []
     assert found.held
     assert all(reason in each.reason for each in found.held)
+
+
+def test_a_claim_that_was_not_dumped_holds_its_node() -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
+
+    found = consolidated([*NODES[:2], owned("StatefulSet", "db", "db-0", volumes=[volume])])
+
+    assert [(each.pod, each.reason) for each in found.held] == [
+        ("default/db-0", "it depends on claim data-db-0, which is not in the input")
+    ]
 
 
 def test_cordoned_nodes_and_nodes_that_are_not_ready_do_not_count() -> None:

@@ -180,6 +180,17 @@ def test_pods_whose_claims_were_not_dumped_are_not_known(tmp_path: Path) -> None
     assert [each.unknown for each in found["a"].left] == ["claim data, which is not in the input"]
 
 
+@pytest.mark.parametrize("kind", ["Node", "DaemonSet"])
+def test_pods_of_a_lost_node_are_not_missed(tmp_path: Path, kind: str) -> None:
+    """A static pod and one of a daemon set go with their node: nobody wants them elsewhere."""
+    static = owned("proxy-n1")
+    static["metadata"]["ownerReferences"][0]["kind"] = kind
+
+    found = losses(tmp_path, [*NODES, static])
+
+    assert (found["a"].pods, found["a"].left, found["a"].workloads) == (0, [], [])
+
+
 def test_a_workload_that_was_not_dumped_wants_the_pods_it_has(tmp_path: Path) -> None:
     found = losses(tmp_path, [*NODES, owned("web-1", cpu="4"), owned("web-2", nodeName="n2")])
 

@@ -157,6 +157,8 @@ def _print(
     about = PodNotes(objects, chosen.schedulers)
     told = [(each.pod.key, about.of(each.pod, each.decision)) for each in found]
     other = about.elsewhere()
+    if any(each.evicted() for each in found):
+        other += about.of_evictions()
     write_lines(
         table.report(found, chosen.profile, nodes, pods, notes=told, others=other, wide=wide)
     )

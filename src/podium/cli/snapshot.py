@@ -1,4 +1,4 @@
-"""`podium snapshot`: everything that scheduling reads of a cluster, in one file."""
+"""`podium snapshot`: all of a cluster that decisions and plans depend on, in one file."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def snapshot(
     policy_configmap_namespace: str,
     flags: ProfileSource,
 ) -> int:
-    """Write what scheduling reads of a cluster to a file that `schedule` and `explain` take.
+    """Write what decisions and plans depend on to a file that all commands take.
 
-    Nodes, pods, namespaces, services, controllers, volumes, budgets and classes, each with the
-    fields that scheduling reads: no secrets, no config maps, no environment variables, no
-    commands. The file also says by which profile to decide: the one that --policy, --provider,
-    --config, --profile or --policy-configmap names here.
+    Nodes, pods, namespaces, services, workloads, autoscalers, quotas, volumes, budgets and classes,
+    each with the fields that are read: no secrets, no config maps, no environment variables, no
+    commands. Kinds that you may not list are left out, and a note names them. The file also says by
+    which profile to decide: the one that --policy, --provider, --config, --profile or
+    --policy-configmap names here.
 
     --anonymize renames consistently: decisions stay the same. A FILE that ends in .gz is
     compressed.
@@ -51,6 +52,7 @@ def snapshot(
     from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
+    from podium.objects.reading.validate import forbidden_notes  # noqa: PLC0415
 
     access = load_access(kubeconfig, context, server)
     if policy_configmap is None:
@@ -59,7 +61,10 @@ def snapshot(
         space = policy_configmap_namespace
         chosen = policy_in_configmap(access, flags, space, policy_configmap)
     profile = kept_profile(flags, chosen)
-    counts = write_snapshot(access, out, profile, form=output, anonymize=anonymize)
+    listed = write_snapshot(access, out, profile, form=output, anonymize=anonymize)
+    for sentence in forbidden_notes(listed.forbidden):
+        note(sentence)
     if out != STDOUT:
-        note(f"{out}: {', '.join(f'{kind} {count}' for kind, count in counts.items() if count)}")
+        counts = ", ".join(f"{kind} {count}" for kind, count in listed.counts.items() if count)
+        note(f"{out}: {counts}")
     return 0

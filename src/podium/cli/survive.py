@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.cli.console import INTERRUPTED, note, notes, tracked, write_data, write_lines
 from podium.cli.inputs import chosen_for, read_files, read_live
-from podium.library.absence import absence_notes, absent_kinds, is_dump
+from podium.library.absence import AbsentObjects, absence_notes, absent_kinds
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.reading.validate import notes as input_notes
@@ -44,7 +44,7 @@ def survive(
     if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     missing = dict(absent_kinds(objects))
-    if is_dump(objects) and not objects.of(POD_DISRUPTION_BUDGET):
+    if AbsentObjects(objects).lacks_budgets:
         missing[POD_DISRUPTION_BUDGET.name] = 0
     notes((*input_notes(objects), *chosen.profile.notes, *absence_notes(missing)))
 

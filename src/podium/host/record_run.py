@@ -15,7 +15,7 @@ import msgspec
 
 from podium.host.event_loop import on_stop_signal, run_program
 from podium.kube.client import ApiClient
-from podium.objects.snapshots.trimming import snapshot_kinds
+from podium.objects.kinds.registry import KINDS
 from podium.past.format.records import Checkpoint
 from podium.past.format.writing import HistoryWriter, Limits
 from podium.scheduler.state.clock import real_clocks
@@ -150,7 +150,9 @@ async def record_cluster(
         recorder = ClusterRecorder(writer, clocks.steady)
         informers = Informers(client, recorder, warn=log.warning, clocks=clocks)
         stack.push_async_callback(informers.stop)
-        starting = asyncio.ensure_future(informers.start(kind.name for kind in snapshot_kinds()))
+        starting = asyncio.ensure_future(
+            informers.start(kind.name for kind in KINDS.values() if kind.in_histories)
+        )
         ended = asyncio.ensure_future(stopping.wait())
         stack.callback(starting.cancel)
         stack.callback(ended.cancel)

@@ -16,6 +16,7 @@ from podium.objects.kinds.registry import (
     NAMESPACE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    POD_DISRUPTION_BUDGET,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
@@ -42,6 +43,8 @@ _KINDS: Final = {
     "DeviceClass": "deviceclasses",
     "ResourceSlice": "resourceslices",
 }
+#: The volume of a claim that stands for one that is not in the input.
+UNKNOWN_VOLUME: Final = "not-in-the-input"
 #: What is read together with a kind.
 _WITH: Final = {
     "PersistentVolumeClaim": ("persistentvolumes", "storageclasses"),
@@ -94,7 +97,9 @@ class AbsentObjects:
         """Look at what the input has, if that is a dump of a cluster."""
         self._is_whole = not is_dump(objects)
         self._claims = {
-            (each.namespace, each.name): each for each in objects.of(PERSISTENT_VOLUME_CLAIM)
+            (each.namespace, each.name): each
+            for each in objects.of(PERSISTENT_VOLUME_CLAIM)
+            if each.spec.volume_name != UNKNOWN_VOLUME
         }
         self._volumes = {each.name for each in objects.of(PERSISTENT_VOLUME)}
         self._storage_classes = {each.name for each in objects.of(STORAGE_CLASS)}
@@ -104,9 +109,10 @@ class AbsentObjects:
         self._device_classes = {each.name for each in objects.of(DEVICE_CLASS)}
         self._has_slices = bool(objects.of(RESOURCE_SLICE))
         self._has_namespaces = bool(objects.of(NAMESPACE))
+        self.lacks_budgets = not self._is_whole and not objects.of(POD_DISRUPTION_BUDGET)
 
     def of(self, pod: Pod) -> str:
-        """The first claim or volume that a pod uses, in words; empty if it depends on none."""
+        """The first claim, volume or class that a pod needs, in words; empty if there is none."""
         found = (f"{_SHORT[kind]} {name}" for kind, name in self.all_of(pod) if kind in _SHORT)
         first = next(found, "")
         return first and f"{first}, which is not in the input"
@@ -153,7 +159,11 @@ class AbsentObjects:
 
 
 #: The kinds that make it unknown where a pod can go, as they are called in a sentence.
-_SHORT: Final = {"PersistentVolumeClaim": "claim", "PersistentVolume": "volume"}
+_SHORT: Final = {
+    "PersistentVolumeClaim": "claim",
+    "PersistentVolume": "volume",
+    "StorageClass": "storage class",
+}
 
 
 def _terms(pod: Pod) -> Iterator[PodAffinityTerm]:
@@ -199,9 +209,11 @@ def absent_kinds(objects: Objects, only: Collection[str] | None = None) -> Count
 def is_dump(objects: Objects) -> bool:
     """Whether the objects come from a cluster and are not known to be all of it.
 
-    Pods that are made from the template of a manifest have a uid, but no node.
+    Pods that are made from the template of a manifest have a uid, but no node. A snapshot has all,
+    but for what its user was not allowed to list.
     """
-    from_cluster = any(node.metadata.uid for node in objects.nodes) or any(
+    if objects.snapshot is not None:
+        return bool(objects.snapshot.get("notRead"))
+    return any(node.metadata.uid for node in objects.nodes) or any(
         pod.metadata.uid and pod.spec.node_name for pod in objects.pods
     )
-    return from_cluster and objects.snapshot is None

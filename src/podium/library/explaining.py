@@ -101,10 +101,12 @@ def _decide(
     asked = node_report(decision, node) if node is not None else None
     if asked is not None:
         asked.room = list(_room(simulation.cache.columns, waiting, asked))
+    about = PodNotes(objects, {profile.scheduler_name})
+    evicts = decision.preemption is not None and bool(decision.preemption.victims)
     return Explanation(
         decision,
         pods=len(objects.pods),
-        notes=PodNotes(objects, {profile.scheduler_name}).of(pod, decision),
+        notes=[*about.of(pod, decision), *(about.of_evictions() if evicts else ())],
         ties=profile.ties,
         max_score=profile.max_score,
         actual=actual,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from podium.library.absence import AbsentObjects, adding_command
 from podium.library.pending import is_pending
+from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.timestamps import NEVER, seconds
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.objects.kinds.pod import Pod, PodCondition
@@ -44,6 +45,13 @@ class PodNotes:
             found += self._contradiction(pod, decision)
         return found
 
+    def of_evictions(self) -> list[str]:
+        """A sentence on disruption budgets, for an answer by which pods are evicted."""
+        if not self._absent.lacks_budgets:
+            return []
+        kind = POD_DISRUPTION_BUDGET.name
+        return [_depending(f"which pods may go depends on any {kind}", [kind])]
+
     def elsewhere(self) -> list[str]:
         """A sentence per other scheduler on its pods that wait."""
         found: dict[str, list[str]] = {}
@@ -71,11 +79,7 @@ class PodNotes:
         if not absent:
             return
         named = [f"{kind} {name}" if name else f"any {kind}" for kind, name in absent]
-        command = adding_command(dict.fromkeys(kind for kind, _ in absent))
-        yield (
-            f"it depends on {', '.join(named)}, not in the input: that is unknown, not absent; "
-            f"`{command}` adds it"
-        )
+        yield _depending(f"it depends on {', '.join(named)}", [kind for kind, _ in absent])
 
     def _contradiction(self, pod: Pod, decision: Decision) -> Iterator[str]:
         """The pod's own condition, where it says something else, and what happened since."""
@@ -130,6 +134,13 @@ class PodNotes:
                 were = "was" if len(names) == 1 else "were"
                 found.append(f"{counted(len(names), noun)} {were} {verb} ({_listed(names)})")
         return found
+
+
+def _depending(what: str, kinds: Iterable[str]) -> str:
+    return (
+        f"{what}, not in the input: that is unknown, not absent; "
+        f"`{adding_command(dict.fromkeys(kinds))}` adds it"
+    )
 
 
 def owner_notes(pod: Pod, schedulers: Collection[str]) -> Iterator[str]:

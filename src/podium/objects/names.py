@@ -19,6 +19,8 @@ _VALUE_RE = re.compile(_VALUE)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
+#: How many random characters the API server adds to `metadata.generateName`.
+RANDOM_LENGTH = 5
 
 _CHARACTERS = (
     "consist of alphanumeric characters, '-', '_' or '.', "

@@ -10,6 +10,7 @@ import pytest
 import podium
 from podium.kube.access import Access
 from podium.library.snapshots import writing
+from podium.library.snapshots.listing import Listed
 
 ACCESS = Access("http://127.0.0.1:1")
 OBJECTS = {
@@ -22,10 +23,10 @@ OBJECTS = {
 def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster with one node and one namespace."""
 
-    async def list_objects(access: Access, folder: Path) -> dict[str, int]:
+    async def list_objects(access: Access, folder: Path) -> Listed:
         for kind, line in OBJECTS.items():
             (folder / kind).write_bytes(line)
-        return dict.fromkeys(OBJECTS, 1)
+        return Listed(dict.fromkeys(OBJECTS, 1))
 
     monkeypatch.setattr(writing, "list_objects", list_objects)
 
@@ -44,12 +45,12 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_snapshot_is_read_again(tmp_path: Path, name: str, form: str | None, first: str) -> None:
     out = tmp_path / name
 
-    counts = writing.write_snapshot(ACCESS, str(out), {"provider": "DefaultProvider"}, form=form)
+    listed = writing.write_snapshot(ACCESS, str(out), {"provider": "DefaultProvider"}, form=form)
 
     data = out.read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     assert text.splitlines()[0] == first
-    assert counts == {"Node": 1, "Namespace": 1}
+    assert listed.counts == {"Node": 1, "Namespace": 1}
     objects = podium.read([str(out)])
     assert [node.name for node in objects.nodes] == ["acme-1"]
     assert [profile.name for profile in podium.snapshot_profiles(objects)] == [

@@ -146,17 +146,71 @@ def test_anonymized_it_is_decided_about_in_the_same_way(
     assert sorted(found.values()) == ["<none>", nodes[0]]
 
 
-def test_a_right_that_is_lacking_is_named_in_one_sentence(
+def test_rights_that_are_lacking_are_named_in_one_sentence(
+    cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user may list nodes and pods alone: all else is unknown, not absent."""
+    file = tmp_path / "s.json"
+
+    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(PODIUM)}", "--out", str(file)]) == 0
+
+    said = [line for line in capsys.readouterr().err.splitlines() if "allows no list" in line]
+    assert len(said) == 1
+    assert "deployments" in said[0]
+    assert "cronjobs" in said[0]
+    assert "deployments" in json.loads(file.read_text())["items"][0]["notRead"]
+    assert run(["explain", "acme-giant", str(file)]) == 0
+    assert capsys.readouterr().err.count("allows no list of") == 1
+    assert run(["plan", str(file), "--drain", "acme-b"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert sum("allows no list of" in line for line in said) == 1
+    assert any("any PodDisruptionBudget" in line for line in said)
+
+
+def test_a_cluster_whose_pods_may_not_be_listed_is_an_error(
     cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "s.json"
+    nobody = cluster.kubeconfig_of("nobody")
 
-    assert run(["snapshot", f"--kubeconfig={cluster.kubeconfig(PODIUM)}", "--out", str(file)]) == 2
+    assert run(["snapshot", f"--kubeconfig={nobody}", "--out", str(file)]) == 2
 
-    said = capsys.readouterr().err
-    assert 'User "podium" cannot list resource "namespaces"' in said
-    assert len(said.splitlines()) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
     assert not file.exists()
+
+
+def test_a_plan_finds_all_that_it_needs(
+    cluster: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job, a cron job and an autoscaler are in the snapshot; nothing is said to be missing."""
+    container = {"name": "c", "image": "acme/job:1"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "acme-web"}
+    made: list[tuple[str, dict[str, Any]]] = [
+        ("batch/v1 jobs", {"template": template}),
+        ("batch/v1beta1 cronjobs", {"schedule": "0 3 * * *", "jobTemplate": {"spec": {}}}),
+        ("autoscaling/v1 horizontalpodautoscalers", {"maxReplicas": 2, "scaleTargetRef": target}),
+    ]
+    made[1][1]["jobTemplate"]["spec"]["template"] = template
+    paths = []
+    for group, spec in made:
+        version, plural = group.split()
+        path = f"/apis/{version}/namespaces/default/{plural}"
+        cluster.post(path, {"metadata": {"name": f"acme-{plural}"}, "spec": spec})
+        paths.append(f"{path}/acme-{plural}")
+    try:
+        found = json.loads(taken(cluster, tmp_path / "s.json"))
+        hidden = taken(cluster, tmp_path / "hidden.json", "--anonymize")
+    finally:
+        for path in paths:
+            cluster.call("DELETE", path)
+
+    kinds = {each["kind"] for each in found["items"]}
+    assert {"Job", "CronJob", "HorizontalPodAutoscaler"} <= kinds
+    assert "acme" not in hidden
+    capsys.readouterr()
+    assert run(["plan", str(tmp_path / "s.json"), "--drain", "acme-b"]) == 0
+    assert "not in the input" not in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_a_sentence(

@@ -15,7 +15,7 @@ from podium.cluster.wakeups.wakeups import Added, resource
 from podium.engine.framework.rule import ALL_KINDS, FilterRule
 from podium.errors import InputError
 from podium.kube.discovery import discover
-from podium.library.snapshots.listing import list_objects
+from podium.library.snapshots.listing import Listed, list_objects
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.defaults import Admission
 from podium.objects.kinds.kind import Kind
@@ -199,11 +199,11 @@ def test_it_is_discovered_and_watched() -> None:
 
 
 def test_it_is_in_snapshots(tmp_path: Path) -> None:
-    async def run() -> dict[str, int]:
+    async def run() -> Listed:
         async with scripted(reply) as (client, _):
             return await list_objects(client.access, tmp_path)
 
-    assert asyncio.run(run())["GPUSlice"] == 1
+    assert asyncio.run(run()).counts["GPUSlice"] == 1
 
     [line] = (tmp_path / "GPUSlice").read_bytes().splitlines()
     [found] = decode(line).of(GPU_SLICE)

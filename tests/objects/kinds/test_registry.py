@@ -35,8 +35,8 @@ def test_a_kind_is_found_by_its_class(kind: Kind[Object]) -> None:
 
 def test_the_groups_of_manifests() -> None:
     assert api_groups() == {
-        *("", "apps", "extensions", "batch", "policy"),
-        *("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+        *("", "apps", "autoscaling", "extensions", "batch", "policy"),
+        *("node.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
     }
 
 

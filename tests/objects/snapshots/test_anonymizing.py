@@ -18,7 +18,7 @@ from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
 from podium.objects.snapshots.anonymizing import anonymize
 from podium.objects.snapshots.pseudonyms import NODE, POD, Pseudonyms
-from podium.objects.snapshots.trimming import snapshot_kinds, trimmed
+from podium.objects.snapshots.trimming import trimmed
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from random_clusters_v1_36 import ClusterV136, clusters_v1_36
@@ -172,7 +172,7 @@ MEANINGFUL = {
     *("default", "validValues", "min", "max", "step", "matchAttribute", "distinctAttribute"),
     *("deviceClassName", "extendedResourceName", "resourceName", "allocationMode", "source"),
     *("bindingConditions", "bindingFailureConditions", "allocationTimestamp", "timeAdded"),
-    *("finalizers", "apiGroup", "resource"),
+    *("finalizers", "apiGroup", "resource", "scopeName"),
 }
 
 
@@ -214,7 +214,7 @@ def telling(value: Any, at: str = "") -> set[str]:
     return {at} if SECRET in str(value) else set()
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in snapshot_kinds()])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_field_is_renamed_or_means_the_same_everywhere(kind: str) -> None:
     whole = filled(msgspec.inspect.type_info(KINDS[kind].type), "")
     if kind in {"CSIDriver", "DeviceClass"}:
@@ -320,7 +320,11 @@ def test_names_of_a_kind_keep_their_order(given_names: list[str]) -> None:
     ]
 
 
-def test_every_kind_is_kept_or_only_makes_pods() -> None:
-    kept = {kind.name for kind in snapshot_kinds()}
+def test_histories_record_every_kind_but_those_that_only_controllers_read() -> None:
+    left_out = {name for name, kind in KINDS.items() if not kind.in_histories}
 
-    assert set(KINDS) - kept == {"Deployment", "Job", "DaemonSet"}
+    assert left_out == {
+        *("Deployment", "Job", "CronJob", "DaemonSet", "HorizontalPodAutoscaler"),
+        *("LimitRange", "ResourceQuota", "RuntimeClass"),
+    }
+    assert not any(KINDS[name].looked_up for name in left_out)

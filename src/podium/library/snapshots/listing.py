@@ -1,7 +1,8 @@
-"""Every object that scheduling reads, listed page by page and written to a file per kind."""
+"""Every object that decisions and plans depend on, listed page by page, a file per kind."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import msgspec
@@ -9,7 +10,8 @@ import msgspec
 from podium.kube.client import ApiClient
 from podium.kube.discovery import discover
 from podium.kube.errors import ApiError
-from podium.objects.snapshots.trimming import snapshot_kinds, trimmed
+from podium.objects.kinds.registry import KINDS
+from podium.objects.snapshots.trimming import trimmed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 PAGE: Final = 500
 #: Pods are listed before nodes, so that every node that has a pod is there.
 _FIRST: Final = ("Pod",)
-_EXPIRED: Final = 410
+_EXPIRED, _FORBIDDEN = 410, 403
+#: Without these there is no answer.
+_NEEDED: Final = ("Pod", "Node")
 
 
 class _Position(msgspec.Struct, frozen=True, rename={"at": "continue"}):
@@ -34,17 +38,33 @@ class _Page(msgspec.Struct, frozen=True):
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
-async def list_objects(access: Access, folder: Path) -> dict[str, int]:
-    """Write every object to a file per kind, an object per line; the result is how many."""
-    kinds = [kind.name for kind in snapshot_kinds()]
-    counts = dict.fromkeys(kinds, 0)
+@dataclass(slots=True)
+class Listed:
+    """What was listed of a cluster: how many objects of each kind, and what may not be listed."""
+
+    counts: dict[str, int]
+    forbidden: list[str] = field(default_factory=list)
+
+
+async def list_objects(access: Access, folder: Path) -> Listed:
+    """Write every object to a file per kind, an object per line.
+
+    Kinds that the user may not list are left out, but for pods and nodes.
+    """
+    listed = Listed(dict.fromkeys(KINDS, 0))
     async with ApiClient(access) as client:
         served = await discover(client)
-        for kind in sorted(kinds, key=lambda kind: kind not in _FIRST):
+        for kind in sorted(KINDS, key=lambda kind: kind not in _FIRST):
             path, version = served.path(kind), served.version(kind)
-            if path is not None and version is not None:
-                counts[kind] = await _kind(client, path, kind, version, folder / kind)
-    return counts
+            if path is None or version is None:
+                continue
+            try:
+                listed.counts[kind] = await _kind(client, path, kind, version, folder / kind)
+            except ApiError as error:
+                if error.status != _FORBIDDEN or kind in _NEEDED:
+                    raise
+                listed.forbidden.append(path.rpartition("/")[2])
+    return listed
 
 
 async def _kind(client: ApiClient, path: str, kind: str, version: str, file: Path) -> int:

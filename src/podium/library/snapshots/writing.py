@@ -15,11 +15,11 @@ import msgspec
 
 from podium import __version__
 from podium.errors import InputError
-from podium.library.snapshots.listing import list_objects
+from podium.library.snapshots.listing import Listed, list_objects
+from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots import anonymizing
 from podium.objects.snapshots.profile_renaming import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
-from podium.objects.snapshots.trimming import snapshot_kinds
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
@@ -37,20 +37,23 @@ def write_snapshot(
     *,
     form: str | None = None,
     anonymize: bool = False,
-) -> dict[str, int]:
-    """List what scheduling reads of a cluster and write it to the file *out*; `-` is stdout.
+) -> Listed:
+    """List what decisions and plans depend on and write it to the file *out*; `-` is stdout.
 
     The *form* is `yaml`, a document per object, or `json`, an object per line; by default the
-    ending of *out* says which. A file that ends in `.gz` is compressed. The result is the number
-    of objects per kind.
+    ending of *out* says which. A file that ends in `.gz` is compressed.
     """
     if form is None:
         form = "yaml" if out.removesuffix(".gz").endswith((".yaml", ".yml")) else "json"
     with tempfile.TemporaryDirectory(prefix="podium-") as folder:
-        counts = asyncio.run(list_objects(access, Path(folder)))
+        listed = asyncio.run(list_objects(access, Path(folder)))
+        header: dict[str, Any] = {"apiVersion": "podium/v1", "kind": "Snapshot"}
+        header["writtenBy"] = f"podium {__version__}"
+        if listed.forbidden:
+            header["notRead"] = listed.forbidden
         with opened(out) as stream:
-            _write(Path(folder), stream, form, profile, anonymize=anonymize)
-    return counts
+            _write(Path(folder), stream, form, header, profile, anonymize=anonymize)
+    return listed
 
 
 @contextmanager
@@ -85,10 +88,14 @@ def _unwritable(out: str, error: OSError) -> InputError:
 
 
 def _write(
-    folder: Path, stream: IO[bytes], form: str, profile: Mapping[str, Any], *, anonymize: bool
+    folder: Path,
+    stream: IO[bytes],
+    form: str,
+    header: dict[str, Any],
+    profile: Mapping[str, Any],
+    *,
+    anonymize: bool,
 ) -> None:
-    header: dict[str, Any] = {"apiVersion": "podium/v1", "kind": "Snapshot"}
-    header["writtenBy"] = f"podium {__version__}"
     names = None
     if anonymize:
         names = _pseudonyms(folder, profile)
@@ -113,8 +120,8 @@ def _pseudonyms(folder: Path, profile: Mapping[str, Any]) -> Pseudonyms:
 
 def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
     """The objects kind by kind, as JSON, renamed where there are *names*."""
-    for kind in snapshot_kinds():
-        file = folder / kind.name
+    for kind in KINDS:
+        file = folder / kind
         if not file.exists():
             continue
         with file.open("rb") as lines:
@@ -123,7 +130,7 @@ def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
                     yield line.rstrip()
                     continue
                 item = msgspec.json.decode(line)
-                anonymizing.anonymize(kind.name, item, names)
+                anonymizing.anonymize(kind, item, names)
                 yield msgspec.json.encode(item)
 
 

@@ -13,6 +13,7 @@ from podium.objects.snapshots.pseudonyms import (
     NAMESPACE,
     NODE,
     OBJECT,
+    OWNER,
     POD,
     UID,
     VALUE,
@@ -48,8 +49,10 @@ def anonymize_node(item: JsonObject, renaming: FieldRenaming) -> None:
 def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
     """Everything in specification and status that names something."""
     spec, status = item.get("spec", {}), item.get("status", {})
+    _note_parts_of_names(item.get("metadata", {}), spec, renaming)
     renaming.name(spec, "nodeName", NODE)
     renaming.name(spec, "priorityClassName", OBJECT)
+    renaming.name(spec, "runtimeClassName", OBJECT)
     renaming.name(spec.get("schedulingGroup", {}), "podGroupName", OBJECT)
     renaming.labels(spec, "nodeSelector")
     _affinity(spec.get("affinity", {}), renaming)
@@ -65,7 +68,7 @@ def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
         for port in container.get("ports", ()):
             renaming.address(port, "hostIP")
     for volume in spec.get("volumes", ()):
-        _volume(item["metadata"].get("name", ""), volume, renaming)
+        _volume(volume, renaming)
     for gate in spec.get("schedulingGates", ()):
         renaming.key(gate, "name")
     _claims_of_pod(spec, status, renaming)
@@ -75,6 +78,22 @@ def anonymize_pod(item: JsonObject, renaming: FieldRenaming) -> None:
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field, ()):
             renaming.name(container, "name", OBJECT)
+
+
+def _note_parts_of_names(metadata: JsonObject, spec: JsonObject, renaming: FieldRenaming) -> None:
+    """Controllers find pods of stateful sets, and claims of one pod, by their very names."""
+    pod, note = metadata.get("name", ""), renaming.names.composed
+    for owner in metadata.get("ownerReferences", ()):
+        workload, _, ordinal = pod.rpartition("-")
+        if owner.get("kind") == "StatefulSet" and workload == owner.get("name"):
+            note(pod, (OWNER, workload), ("", ordinal))
+    for volume in spec.get("volumes", ()):
+        claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
+        if pod and claim.endswith(f"-{pod}"):
+            note(claim, (OBJECT, claim.removesuffix(f"-{pod}")), (POD, pod))
+        if pod and "ephemeral" in volume:
+            name = volume.get("name", "")
+            note(f"{pod}-{name}", (POD, pod), (OBJECT, name))
 
 
 def anonymize_pod_group(item: JsonObject, renaming: FieldRenaming) -> None:
@@ -128,9 +147,7 @@ def _pod_affinity_term(term: JsonObject, renaming: FieldRenaming) -> None:
     renaming.key_list(term, "mismatchLabelKeys")
 
 
-def _volume(pod: str, volume: JsonObject, renaming: FieldRenaming) -> None:
-    if "ephemeral" in volume:
-        renaming.names.ephemeral_claim(pod, volume.get("name", ""))
+def _volume(volume: JsonObject, renaming: FieldRenaming) -> None:
     renaming.name(volume, "name", OBJECT)
     renaming.name(volume.get("persistentVolumeClaim", {}), "claimName", CLAIM)
     _disks(volume, renaming)
@@ -150,8 +167,59 @@ def anonymize_map_selector(item: JsonObject, renaming: FieldRenaming) -> None:
 
 
 def anonymize_label_selector(item: JsonObject, renaming: FieldRenaming) -> None:
-    """A label selector, as replica sets and stateful sets have it."""
+    """A label selector, as workloads and budgets have it."""
     renaming.label_selector(item.get("spec", {}), "selector")
+
+
+def anonymize_replication_controller(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The selector and the template of pods."""
+    anonymize_map_selector(item, renaming)
+    _template(item.get("spec", {}), renaming)
+
+
+def anonymize_workload(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The selector, and the templates of pods and of claims."""
+    anonymize_label_selector(item, renaming)
+    _template(item.get("spec", {}), renaming)
+    for claim in item.get("spec", {}).get("volumeClaimTemplates", ()):
+        about = claim.get("metadata", {})
+        renaming.name(about, "name", OBJECT)
+        renaming.labels(about, "labels")
+        anonymize_claim(claim, renaming)
+
+
+def anonymize_cron_job(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The template of jobs."""
+    template = item.get("spec", {}).get("jobTemplate", {})
+    renaming.labels(template.get("metadata", {}), "labels")
+    anonymize_workload(template, renaming)
+
+
+def _template(spec: JsonObject, renaming: FieldRenaming) -> None:
+    template = spec.get("template", {})
+    renaming.labels(template.get("metadata", {}), "labels")
+    anonymize_pod(template, renaming)
+
+
+def anonymize_autoscaler(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The workload that is scaled."""
+    renaming.name(item.get("spec", {}).get("scaleTargetRef", {}), "name", OWNER)
+
+
+def anonymize_quota(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The priority classes whose pods are counted."""
+    selector = item.get("spec", {}).get("scopeSelector", {})
+    for requirement in selector.get("matchExpressions", ()):
+        renaming.name_list(requirement, "values", OBJECT)
+
+
+def anonymize_runtime_class(item: JsonObject, renaming: FieldRenaming) -> None:
+    """The handler, and the nodes that have it."""
+    renaming.name(item, "handler", OBJECT)
+    scheduling = item.get("scheduling", {})
+    renaming.labels(scheduling, "nodeSelector")
+    for toleration in scheduling.get("tolerations", ()):
+        renaming.taint(toleration)
 
 
 def anonymize_pod_disruption_budget(item: JsonObject, renaming: FieldRenaming) -> None:

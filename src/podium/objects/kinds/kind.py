@@ -86,9 +86,10 @@ class Kind(Generic[T]):
     #: How the objects of a kind that selects pods do that; None for an object that selects none.
     pod_selector: Callable[[T], Selector | None] | None = None
 
-    # Snapshots -----------------------------------------------------------------------------
+    # Snapshots and histories ---------------------------------------------------------------
 
-    in_snapshots: bool = True
+    #: Whether histories record the objects. They need not where only controllers read them.
+    in_histories: bool = True
     #: Takes out what decisions do not depend on; annotations are trimmed for every kind.
     trim: Callable[[T], T] | None = None
     #: The category of new names in an anonymized snapshot; empty: the name is kept.

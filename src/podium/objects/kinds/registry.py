@@ -8,7 +8,7 @@ catalogue and written to snapshots.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -38,22 +38,26 @@ from podium.objects.kinds.storage import (
     VolumeAttachment,
 )
 from podium.objects.kinds.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
+    HorizontalPodAutoscaler,
     Job,
+    LimitRange,
     Namespace,
     PodDisruptionBudget,
     PodTemplate,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    ResourceQuota,
+    RuntimeClass,
     Service,
     StatefulSet,
 )
 from podium.objects.selectors.selectors import Selector, from_label_selector, from_map_literal
 from podium.objects.snapshots import pseudonyms
 
-_Controller = TypeVar("_Controller", ReplicationController, ReplicaSet)
 _Workload = ReplicationController | ReplicaSet | StatefulSet | Deployment | DaemonSet | Job
 _STORAGE: Final = ("storage.k8s.io/v1", "storage.k8s.io/v1beta1")
 
@@ -68,16 +72,6 @@ def _map_selector(item: Service | ReplicationController) -> Selector | None:
 
 def _label_selector(item: ReplicaSet | StatefulSet) -> Selector:
     return from_label_selector(item.spec.selector)
-
-
-def _without_template(controller: _Controller) -> _Controller:
-    """Its pods exist, so that the template does not matter."""
-    return replace(controller, spec=replace(controller.spec, template=None))
-
-
-def _without_templates(workload: StatefulSet) -> StatefulSet:
-    spec = replace(workload.spec, template=None, volume_claim_templates=None)
-    return replace(workload, spec=spec)
 
 
 def _trimmed_pod(pod: Pod) -> Pod:
@@ -158,9 +152,8 @@ REPLICATION_CONTROLLER: Final = Kind(
     template=_template,
     apply_defaults=defaults.default_replication_controller,
     pod_selector=_map_selector,
-    trim=_without_template,
     category=pseudonyms.OWNER,
-    anonymize=anonymizing.anonymize_map_selector,
+    anonymize=anonymizing.anonymize_replication_controller,
 )
 REPLICA_SET: Final = Kind(
     "ReplicaSet",
@@ -170,9 +163,8 @@ REPLICA_SET: Final = Kind(
     template=_template,
     apply_defaults=defaults.default_workload,
     pod_selector=_label_selector,
-    trim=_without_template,
     category=pseudonyms.OWNER,
-    anonymize=anonymizing.anonymize_label_selector,
+    anonymize=anonymizing.anonymize_workload,
 )
 STATEFUL_SET: Final = Kind(
     "StatefulSet",
@@ -182,11 +174,10 @@ STATEFUL_SET: Final = Kind(
     template=_template,
     apply_defaults=defaults.default_workload,
     pod_selector=_label_selector,
-    trim=_without_templates,
     category=pseudonyms.OWNER,
-    anonymize=anonymizing.anonymize_label_selector,
+    anonymize=anonymizing.anonymize_workload,
 )
-# The pods of these three exist in a cluster; rules look none of the workloads up.
+# Rules look none of these up: their pods exist in a cluster. Controllers of a plan read them.
 DEPLOYMENT: Final = Kind(
     "Deployment",
     Deployment,
@@ -195,10 +186,28 @@ DEPLOYMENT: Final = Kind(
     template=_template,
     apply_defaults=defaults.default_workload,
     looked_up=False,
-    in_snapshots=False,
+    in_histories=False,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_workload,
 )
 JOB: Final = Kind(
-    "Job", Job, ("batch/v1",), template=_template, looked_up=False, in_snapshots=False
+    "Job",
+    Job,
+    ("batch/v1",),
+    template=_template,
+    looked_up=False,
+    in_histories=False,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_workload,
+)
+CRON_JOB: Final = Kind(
+    "CronJob",
+    CronJob,
+    ("batch/v1", "batch/v1beta1"),
+    looked_up=False,
+    in_histories=False,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_cron_job,
 )
 DAEMON_SET: Final = Kind(
     "DaemonSet",
@@ -208,7 +217,34 @@ DAEMON_SET: Final = Kind(
     template=_template,
     apply_defaults=defaults.default_workload,
     looked_up=False,
-    in_snapshots=False,
+    in_histories=False,
+    category=pseudonyms.OWNER,
+    anonymize=anonymizing.anonymize_workload,
+)
+HORIZONTAL_POD_AUTOSCALER: Final = Kind(
+    "HorizontalPodAutoscaler",
+    HorizontalPodAutoscaler,
+    ("autoscaling/v2", "autoscaling/v1"),
+    looked_up=False,
+    in_histories=False,
+    anonymize=anonymizing.anonymize_autoscaler,
+)
+LIMIT_RANGE: Final = Kind("LimitRange", LimitRange, looked_up=False, in_histories=False)
+RESOURCE_QUOTA: Final = Kind(
+    "ResourceQuota",
+    ResourceQuota,
+    looked_up=False,
+    in_histories=False,
+    anonymize=anonymizing.anonymize_quota,
+)
+RUNTIME_CLASS: Final = Kind(
+    "RuntimeClass",
+    RuntimeClass,
+    ("node.k8s.io/v1",),
+    namespaced=False,
+    looked_up=False,
+    in_histories=False,
+    anonymize=anonymizing.anonymize_runtime_class,
 )
 PERSISTENT_VOLUME: Final = Kind(
     "PersistentVolume",
@@ -342,7 +378,12 @@ KINDS: Final[dict[str, Kind[Any]]] = {
         STATEFUL_SET,
         DEPLOYMENT,
         JOB,
+        CRON_JOB,
         DAEMON_SET,
+        HORIZONTAL_POD_AUTOSCALER,
+        LIMIT_RANGE,
+        RESOURCE_QUOTA,
+        RUNTIME_CLASS,
         PERSISTENT_VOLUME,
         PERSISTENT_VOLUME_CLAIM,
         STORAGE_CLASS,

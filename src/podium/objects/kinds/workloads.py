@@ -1,9 +1,9 @@
-"""Workloads, services, namespaces, disruption budgets and priority classes."""
+"""Workloads, services, namespaces, disruption budgets, quotas, autoscalers and classes of pods."""
 
 from __future__ import annotations
 
 from podium.objects.kinds.meta import Int32, LabelSelector, Object, ObjectMeta, Value
-from podium.objects.kinds.pod import PodSpec
+from podium.objects.kinds.pod import PodSpec, Toleration
 from podium.objects.kinds.storage import PersistentVolumeClaim
 
 
@@ -103,6 +103,89 @@ class Job(Object, frozen=True):
     """Runs pods to completion."""
 
     spec: JobSpec = JobSpec()
+
+
+class JobTemplate(Value, frozen=True):
+    """The template of the jobs that a cron job makes."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(Value, frozen=True):
+    """What a cron job makes."""
+
+    job_template: JobTemplate = JobTemplate()
+
+
+class CronJob(Object, frozen=True):
+    """Makes jobs at times."""
+
+    spec: CronJobSpec = CronJobSpec()
+
+
+class ScaleTarget(Value, frozen=True):
+    """The workload that an autoscaler scales."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class HorizontalPodAutoscalerSpec(Value, frozen=True):
+    """What is scaled."""
+
+    scale_target_ref: ScaleTarget = ScaleTarget()
+
+
+class HorizontalPodAutoscaler(Object, frozen=True):
+    """Sets the replicas of a workload."""
+
+    spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
+
+
+class LimitRange(Object, frozen=True):
+    """Requests and limits that pods of a namespace get and may have."""
+
+
+class ScopeRequirement(Value, frozen=True):
+    """The pods that a quota counts, such as those of priority classes."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class ScopeSelector(Value, frozen=True):
+    """Requirements of a quota, ANDed."""
+
+    match_expressions: list[ScopeRequirement] | None = None
+
+
+class ResourceQuotaSpec(Value, frozen=True):
+    """Which pods a quota counts."""
+
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuota(Object, frozen=True):
+    """Limits what the pods of a namespace may request together."""
+
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+
+
+class RuntimeScheduling(Value, frozen=True):
+    """The nodes that support a runtime class."""
+
+    node_selector: dict[str, str] | None = None
+    tolerations: list[Toleration] | None = None
+
+
+class RuntimeClass(Object, frozen=True):
+    """How containers of a pod are run."""
+
+    handler: str = ""
+    scheduling: RuntimeScheduling | None = None
 
 
 class PodDisruptionBudgetSpec(Value, frozen=True):

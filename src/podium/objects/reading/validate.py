@@ -7,7 +7,7 @@ scheduler. `notes` lists what was skipped or looks odd and is no reason to stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from podium.errors import InputError
@@ -106,9 +106,19 @@ def notes(objects: Objects) -> list[str]:
         counted = ", ".join(f"{kind} {n}" for kind, n in sorted(objects.unknown_kinds.items()))
         total = objects.unknown_kinds.total()
         found.append(f"skipped {_plural(total, 'object')} of kinds that do not matter: {counted}")
+    found += forbidden_notes((objects.snapshot or {}).get("notRead") or ())
     found += objects.misspelt
     found += _pod_notes(objects)
     return found
+
+
+def forbidden_notes(names: Collection[str]) -> Iterator[str]:
+    """One sentence on the resources that the user may not list."""
+    if names:
+        yield (
+            f"the cluster allows no list of {', '.join(sorted(names))}; the answer goes without "
+            "them: they are unknown, not absent"
+        )
 
 
 def _pod_notes(objects: Objects) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.objects.kinds.registry import KINDS
+from podium.objects.names import RANDOM_LENGTH
 from podium.objects.snapshots.field_renaming import FieldRenaming
 from podium.objects.snapshots.pseudonyms import CLASS, NAMESPACE, NODE, OBJECT, OWNER, UID
 
@@ -29,8 +30,11 @@ def anonymize(kind: str, item: JsonObject, names: Pseudonyms) -> None:
     if known.anonymize is not None:
         known.anonymize(item, renaming)
     metadata = item["metadata"]
+    prefix, name = metadata.pop("generateName", ""), metadata["name"]
     if known.category:
         renaming.name(metadata, "name", known.category)
+    if prefix and len(name) - len(prefix) == RANDOM_LENGTH and name.startswith(prefix):
+        metadata["generateName"] = metadata["name"][:-RANDOM_LENGTH]
     _rename_metadata(metadata, renaming)
 
 

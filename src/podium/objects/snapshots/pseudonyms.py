@@ -41,7 +41,10 @@ _RANKS: Final = {
         (NODE, NAMESPACE, POD, CLAIM, VOLUME, CLASS, OWNER, OBJECT, IMAGE, TAG, UID, VALUE)
     )
 }
-_WELL_KNOWN: Final = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
+#: Keys of Kubernetes: those under its domains, and those that its controllers find pods by.
+_WELL_KNOWN: Final = re.compile(
+    r"(^|\.)(kubernetes|k8s)\.io/|^(pod-template|controller-revision)-hash$|^(job-name|controller-uid)$"
+)
 #: Texts that mean the same in every cluster.
 _KEPT: Final = frozenset(
     {"", "true", "false", "latest", "default", "kube-system", "kube-public", "kube-node-lease"}
@@ -70,7 +73,7 @@ class Pseudonyms:
         self._keys: set[str] = set()
         self._addresses: set[str] = set()
         self._numeric: set[str] = set()
-        self._ephemeral_claims: set[tuple[str, str]] = set()
+        self._composed: dict[str, tuple[tuple[str, str], ...]] = {}
         self._new_keys: dict[str, str] = {}
         self._new_texts: dict[str, str] = {}
         self._new_addresses: dict[str, str] = {}
@@ -94,10 +97,10 @@ class Pseudonyms:
                 text: _numbered(category, place, legal=category != VALUE or is_label_value(text))
                 for place, text in enumerate(sorted(texts))
             }
-        for pod, volume in self._ephemeral_claims:
-            # The claim of an ephemeral volume is found by this very name.
-            self._new_texts[f"{pod}-{volume}"] = (
-                f"{self.name(POD, pod)}-{self.name(OBJECT, volume)}"
+        for text in sorted(self._composed, key=len):  # parts come before what they are part of
+            parts = self._composed[text]
+            self._new_texts[text] = "-".join(
+                self.name(category, part) if category else part for category, part in parts
             )
 
     def name(self, category: str, text: str) -> str:
@@ -150,10 +153,16 @@ class Pseudonyms:
         self._addresses.add(text)
         return text
 
-    def ephemeral_claim(self, pod: str, volume: str) -> None:
-        """Note that a pod has an ephemeral volume, whose claim is called `<pod>-<volume>`."""
+    def composed(self, text: str, *parts: tuple[str, str]) -> None:
+        """Note that a name has parts, each with its category; one without a category is kept.
+
+        A claim of an ephemeral volume is called `<pod>-<volume>`, for instance.
+        """
         if not self.assigned:
-            self._ephemeral_claims.add((pod, volume))
+            self._composed[text] = parts
+            for category, part in parts:
+                if category:
+                    self.name(category, part)
 
     def names(self, category: str, texts: Iterable[str]) -> list[str]:
         """Several names."""

@@ -10,7 +10,7 @@ from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots.trimming import ANNOTATIONS
 
 if TYPE_CHECKING:
-    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.meta import Object, Value
 
 T = TypeVar("T", bound="Object")
 
@@ -27,5 +27,15 @@ def recorded(kind: str, item: T, annotations: frozenset[str] = frozenset()) -> T
         }
         if len(kept) != len(given):
             item = replace(item, metadata=replace(item.metadata, annotations=kept or None))
-    trim = KINDS[kind].trim
-    return item if trim is None else trim(item)
+    known = KINDS[kind]
+    if known.template is not None:
+        return _without_templates(item)
+    return item if known.trim is None else known.trim(item)
+
+
+def _without_templates(workload: T) -> T:
+    """The workload alone: its pods exist, so that templates do not matter."""
+    spec: Value = workload.spec  # type: ignore[attr-defined]
+    names = {"template", "volume_claim_templates"}.intersection(spec.__struct_fields__)
+    kept = replace(spec, **dict.fromkeys(names))
+    return replace(workload, spec=kept)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podium.engine.framework.profile import Profile
 from podium.errors import InputError
+from podium.library.absence import AbsentObjects
 from podium.library.lookup import pods_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
@@ -306,7 +307,7 @@ class CapacitySearch:
                 return
             if failed.verdicts is not None:
                 self._note_exhausted(failed.codes, failed.examined, failed.verdicts)
-            for shape in self._shapes:
+            for shape in () if self.result.unknown else self._shapes:
                 self.result.gains.append(self._gain(simulation, shape))
                 yield self.result.pods
             self.result.at_least = False
@@ -366,6 +367,8 @@ class CapacitySearch:
         """Decide about the pod that fits nowhere once more, keeping the verdict of every node."""
         decision = simulation.attempt(pod, recording=True)
         self.result.stopped_by, self.result.message = kind.name, decision.message
+        lacking = "" if self.result.pods else AbsentObjects(self._objects).of(kind.pod)
+        self.result.unknown = lacking and f"{kind.name} depends on {lacking}"
         return decision
 
     def _fill(self, simulation: Simulation) -> bool:

@@ -66,6 +66,8 @@ class Capacity:
     want: int | None = None
     #: Whether the search ended before a pod failed: at its limit, or interrupted.
     at_least: bool = False
+    #: What the input does not have, and what the answer depends on; usually empty.
+    unknown: str = ""
 
     @property
     def pods(self) -> int:
@@ -101,6 +103,7 @@ class Capacity:
             "rounds": self.rounds,
             "atLeast": self.at_least,
             "want": self.want,
+            "unknown": self.unknown,
             "kinds": [
                 {"name": kind, "ratio": number, "pods": self.placed[kind]}
                 for kind, number in self.ratio.items()
@@ -144,7 +147,7 @@ class Capacity:
                 for each in self.exhausted
             ],
         )
-        if self.message and not self.exhausted:
+        if self.message and not self.exhausted and not self.unknown:
             yield f"  {self.message}", PLAIN
         helpful = [each for each in self.gains if each.pods]
         if self.gains and not helpful:
@@ -161,6 +164,8 @@ class Capacity:
 
     def sentence(self) -> str:
         """The number of pods that fit, in one sentence."""
+        if self.unknown:
+            return f"how many more fit is not known: {self.unknown}"
         least = "at least " if self.at_least else ""
         where = f" on {counted(len(self.per_node), 'node')}" if self.pods else ""
         if len(self.ratio) == 1:

@@ -33,7 +33,7 @@ from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
 from podium.what_if.plan.interrupts import at_any_time, in_thread
 from podium.what_if.plan.plan import answer_of
 from podium.what_if.plan.results import API_VERSION, PlanValue
-from podium.what_if.plan.workloads import anew, is_active, is_mirror, is_recreated
+from podium.what_if.plan.workloads import anew, belongs_to_node, is_active, is_recreated
 
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 #: What `kubectl drain` asks for when pods have local storage.
 _LOCAL: Final = "--delete-emptydir-data"
-_ON_NODES: Final = frozenset({"DaemonSet", "Node"})
 
 
 class EmptiedNode(PlanValue):
@@ -291,7 +290,7 @@ class _Search:
         self._simulation.load(seen_by(objects, chosen.schedulers))
         self._pods: dict[str, list[Pod]] = {node.name: [] for node in self.pool}
         for pod in objects.pods:
-            if pod.spec.node_name in self._pods and is_active(pod) and not _stays(pod):
+            if pod.spec.node_name in self._pods and is_active(pod) and not belongs_to_node(pod):
                 self._pods[pod.spec.node_name].append(pod)
         self._budgets = list(_budgets(objects))
         self.empty = [name for name, pods in self._pods.items() if not pods]
@@ -398,12 +397,6 @@ def _is_usable(node: Node) -> bool:
     """Whether pods may be scheduled on a node: it is not cordoned, and ready if it says so."""
     ready = [each.status for each in node.status.conditions or () if each.type == "Ready"]
     return not node.spec.unschedulable and ready in ([], ["True"])
-
-
-def _stays(pod: Pod) -> bool:
-    """Whether `kubectl drain` leaves the pod alone: a static pod, or one of a daemon set."""
-    owner = pod.metadata.controller()
-    return is_mirror(pod) or (owner is not None and owner.kind in _ON_NODES)
 
 
 def _budgets(objects: Objects) -> Iterator[_Budget]:

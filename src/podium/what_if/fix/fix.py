@@ -153,6 +153,7 @@ class FixSearch:
         self._shapes = list(known)
         self._relaxations = relaxations(self.pod, objects.nodes, len(objects.pods))
         self._budgets = Budgets(objects)
+        self._about = PodNotes(objects, {profile.scheduler_name})
         self.result = Fixes(self.pod.key, profile.name, "", complete=False)
 
     @property
@@ -198,8 +199,7 @@ class FixSearch:
                 add_rejection_causes(simulation.cache.columns, self.pod, profile, decision)
         self.result.message, self.result.node = decision.message, decision.node
         self.result.plain = plain_reason(decision)
-        about = PodNotes(self._objects, {self._profile.scheduler_name})
-        self.result.notes = tuple(about.of(self.pod, decision))
+        self.result.notes = tuple(self._about.of(self.pod, decision))
         preemption = decision.preemption
         if preemption is not None and preemption.node is not None:
             self.result.preempts = preemption.candidates[preemption.node].pods
@@ -300,6 +300,9 @@ class FixSearch:
             replaced(edit, effects=(*edit.effects, *pending)) if edit.action == "evict" else edit
             for edit in edits
         ]
+        if any(edit.action == "evict" for edit in edits):
+            known = (*self.result.notes, *self._about.of_evictions())
+            self.result.notes = tuple(dict.fromkeys(known))
         found = Fix(tuple(edits), node)
         said = {edit.sentence for edit in edits}
         if all(said != {edit.sentence for edit in each.edits} for each in self.result.fixes):

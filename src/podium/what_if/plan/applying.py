@@ -21,6 +21,7 @@ from podium.lab.api.status import StatusError
 from podium.lab.contents.documents import Document, documents
 from podium.lab.controllers.framework.object_fields import annotation, controller_of
 from podium.lab.controllers.nodes.node_registration import registered_status
+from podium.lab.controllers.workloads.deployments import HASH_LABEL
 from podium.library.reading import contents
 from podium.objects.quantity import milli
 from podium.profiles.similar_names import did_you_mean
@@ -41,6 +42,7 @@ from podium.what_if.plan.changes import (
     SetTaint,
 )
 from podium.what_if.plan.results import AppliedChange, BlockedEviction
+from podium.what_if.plan.workloads import MIRROR
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -57,7 +59,6 @@ TOGETHER, REVERSED, SINGLY = EVICTING
 _TOO_MANY_REQUESTS: Final = 429
 _NOT_FOUND: Final = 404
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _MANAGER: Final = WriteOptions(manager="podium-plan", force=True)
@@ -248,7 +249,7 @@ class Applier:
             assert pod is not None
             owner = controller_of(pod)
             finished = (pod.get("status") or {}).get("phase") in _FINISHED
-            if annotation(pod, _MIRROR):
+            if annotation(pod, MIRROR):
                 made.notes.append(f"{_key(pod)} stays on {node}: a static pod")
                 continue
             if owner is not None and owner["kind"] == "DaemonSet" and not finished:
@@ -363,6 +364,9 @@ class Applier:
             for each in self._registry.list(resource.qualified, namespace)
             if _name(each) == wanted.name
         ]
+        if not found and resource.kind == "Deployment":
+            found = self._replica_sets_of(wanted)
+            resource = _resource("ReplicaSet") if found else resource
         if len(found) == 1:
             return resource, found[0]
         if found:
@@ -378,6 +382,16 @@ class Applier:
                 raise InputError(problem, hint=f"it is in {spaces}")
         names = [_name(each) for each in self._registry.list(resource.qualified, namespace)]
         raise InputError(problem, hint=did_you_mean(wanted.name, names) or _some(names))
+
+    def _replica_sets_of(self, wanted: ObjectName) -> list[JsonObject]:
+        """Replica sets with pods that stand for a deployment which is not in the input."""
+        found = []
+        for each in self._registry.list("ReplicaSet", wanted.namespace):
+            tag = (each["metadata"].get("labels") or {}).get(HASH_LABEL)
+            is_named = tag and _name(each) == f"{wanted.name}-{tag}"
+            if is_named and not controller_of(each) and each["spec"].get("replicas"):
+                found.append(each)
+        return found
 
     @_make.register
     def _(self, change: Scale, _made: AppliedChange) -> None:
@@ -538,7 +552,7 @@ def _key(item: JsonObject) -> str:
 
 def _some(names: list[str]) -> str:
     """A few of the names that exist."""
-    return f"known: {_listed(names)}" if names else "there are none"
+    return f"known: {_listed(names)}" if names else "the input has none"
 
 
 def _listed(names: list[str], most: int = 8) -> str:

@@ -8,10 +8,10 @@ from typing import Final
 
 from podium.errors import InputError
 
-#: Effects of taints.
 #: More than any cluster has; a plan creates each of them.
 MOST_REPLICAS: Final = 1_000_000
 MOST_NODES: Final = 100_000
+#: Effects of taints.
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 

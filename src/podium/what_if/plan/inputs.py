@@ -12,6 +12,7 @@ from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
 from podium.objects.reading.garbage import without_gc
+from podium.objects.reading.validate import forbidden_notes
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -28,7 +29,7 @@ class ClusterDocuments:
     snapshot: JsonObject | None = None
     #: Kinds that no controller and no scheduler reads, with how often.
     skipped: Counter[str] = field(default_factory=Counter)
-    #: Resources of a live cluster that the user may not list.
+    #: Resources of the cluster that the user may not list.
     forbidden: set[str] = field(default_factory=set)
     #: When a live cluster was read, in seconds since 1970.
     read_at: float | None = None
@@ -37,16 +38,14 @@ class ClusterDocuments:
     def is_whole(self) -> bool:
         """Whether these are all objects of a cluster: a snapshot, or a live one."""
         if self.snapshot is not None:
-            return not self.snapshot.get("ofHistory")
+            return not self.snapshot.get("ofHistory") and not self.forbidden
         return self.read_at is not None and not self.forbidden
 
     def notes(self) -> Iterator[str]:
         """What was left out, as sentences."""
         for kind, count in sorted(self.skipped.items()):
             yield f"{count} of kind {kind} left out: nothing in a plan depends on them"
-        if self.forbidden:
-            names = ", ".join(sorted(self.forbidden))
-            yield f"the cluster allows no list of {names}; the plan goes without them"
+        yield from forbidden_notes(self.forbidden)
 
 
 def cluster_documents(paths: Paths, *, workers: int = 1) -> ClusterDocuments:
@@ -70,6 +69,7 @@ def _sort_in(found: ClusterDocuments, document: Document) -> None:
     kind = document.kind
     if (document.api_version, kind) == _SNAPSHOT:
         found.snapshot = document.item
+        found.forbidden |= {*(document.item.get("notRead") or ())}
     elif kind in BY_NAME:
         found.documents.append(document)
     else:

@@ -12,25 +12,21 @@ from typing import TYPE_CHECKING
 
 from podium.lab.contents.loader import Progress
 from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
-from podium.library.absence import claims_of
+from podium.library.absence import AbsentObjects
 from podium.library.pending import is_pending, seen_by
 from podium.library.simulating import open_simulation
-from podium.objects.kinds.registry import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from podium.render.decision.as_json import to_json
 from podium.what_if.plan.applying import LIMIT_SECONDS, check_files
 from podium.what_if.plan.changes import Change
 from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy
 from podium.what_if.plan.groups import planned_groups
 from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan
-from podium.what_if.plan.stand_ins import StandIns
 from podium.what_if.plan.watching import FollowedPod, PodFollower
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.lab.contents.documents import Document
     from podium.library.profile_choice import ChosenProfiles
-    from podium.objects.kinds.pod import Pod
-    from podium.objects.reading.collection import Objects
 
 
 def plan(
@@ -198,7 +194,11 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
     Pods of one workload are equal; one of them is decided about. Pods of a pod group are decided
     about together.
     """
-    objects, chosen, absent = copy.objects(), copy.chosen, copy.absent
+    chosen = copy.chosen
+    if not found.pending and not chosen.schedules_groups:
+        return
+    objects = copy.objects()
+    absent = AbsentObjects(objects)
     keys = {each.pod for each in found.pending}
     without_node = {pod.key: pod for pod in objects.pods if pod.key in keys}
     waiting = {key: pod for key, pod in without_node.items() if is_pending(pod, chosen.schedulers)}
@@ -216,7 +216,7 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
                 each.message = f"the scheduler {scheduler} decides about it"
                 each.unknown = f"scheduler {scheduler}"
                 continue
-            each.unknown = _unknown_claim(pod, objects, absent)
+            each.unknown = absent.of(pod) if copy.absent.is_dump else ""
             name = each.pod if each.pod in grouped else each.workload or each.pod
             if name not in decisions:
                 own = grouped.get(name) or simulation.attempt(pod, recording=True)
@@ -229,17 +229,3 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
             elif not each.message and each.decision.get("node"):
                 node = each.decision["node"]
                 each.message = f"it would go to {node}; the plan ended before that"
-
-
-def _unknown_claim(pod: Pod, objects: Objects, absent: StandIns) -> str:
-    """The claim or volume of a pod that the input does not have."""
-    names = claims_of(pod)
-    volumes = {each.name for each in objects.of(PERSISTENT_VOLUME)}
-    for claim in objects.of(PERSISTENT_VOLUME_CLAIM):
-        if claim.namespace != pod.namespace or claim.name not in names:
-            continue
-        if (claim.namespace, claim.name) in absent.claims:
-            return f"claim {claim.name}, which is not in the input"
-        if absent.is_dump and claim.spec.volume_name and claim.spec.volume_name not in volumes:
-            return f"volume {claim.spec.volume_name}, which is not in the input"
-    return ""

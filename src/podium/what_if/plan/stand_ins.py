@@ -22,23 +22,21 @@ from podium.lab.controllers.framework.controller import Controller, no_listed_po
 from podium.lab.controllers.framework.object_fields import Key, is_terminating, key_of
 from podium.lab.controllers.framework.pod_info import FINISHED
 from podium.lab.store.imported_pods import MetadataHead, StatusHead
+from podium.library.absence import UNKNOWN_VOLUME
+from podium.objects.names import RANDOM_LENGTH
+from podium.what_if.plan.workloads import OF_NODES
 
 if TYPE_CHECKING:
     from podium.lab.controllers.framework.cluster import Cluster
     from podium.objects.kinds.meta import JsonObject, OwnerReference
 
-#: The volume of a claim that is not in the input.
-UNKNOWN_VOLUME: Final = "not-in-the-input"
 #: Controllers whose stand-ins work as they do: replicas are counted, templates are those of pods.
 _REPLICATED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
-#: Controllers whose pods belong to their nodes.
-_OF_NODES: Final = ("DaemonSet", "Node")
+_CLAIM: Final = "PersistentVolumeClaim"
 _HASH: Final = "pod-template-hash"
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _CREATED_BY_POD: Final = frozenset({"nodeName", "priority", "preemptionPolicy"})
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
-#: How random names of pods end.
-_RANDOM_LENGTH: Final = 5
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -97,8 +95,6 @@ class StandIns:
     documents: list[Document] = field(default_factory=list)
     #: The uids of controllers whose pods are created anew one by one.
     controllers: set[str] = field(default_factory=set)
-    #: Claims of pods that are not in the input, by namespace and name.
-    claims: set[Key] = field(default_factory=set)
     #: How many pods refer to absent objects of a kind.
     absent: Counter[str] = field(default_factory=Counter)
     #: Whether the input comes from a cluster, and which of its kinds there are.
@@ -125,7 +121,7 @@ def stand_ins(documents: Sequence[Document]) -> StandIns:
         assert owner is not None
         if owner.kind in _REPLICATED:
             found.documents.append(Document("", _replicated(owner, group, others)))
-        elif owner.kind not in _OF_NODES:
+        elif owner.kind not in OF_NODES:
             found.controllers.add(uid)
     _share_replicas(found.documents, others)
     _add_classes(found, pods, others)
@@ -164,6 +160,16 @@ class _OtherObjects:
     def has(self, kind: str, name: str, namespace: str = "") -> bool:
         """Whether there is such an object."""
         return (kind, namespace, name) in self.named
+
+    def lacks(self, claim: JsonObject | None) -> str:
+        """The kind that is missing for the storage of a pod: the claim, its volume or class."""
+        if claim is None:
+            return _CLAIM
+        spec = claim.get("spec") or {}
+        volume, name = spec.get("volumeName"), spec.get("storageClassName")
+        if volume:
+            return "" if self.has("PersistentVolume", volume) else "PersistentVolume"
+        return "" if not name or self.has("StorageClass", name) else "StorageClass"
 
     def deployment_of(self, namespace: str, replica_set: str, tag: str) -> JsonObject | None:
         """The deployment that a replica set with this hash belongs to by its name."""
@@ -288,29 +294,28 @@ def _add_classes(found: StandIns, pods: Iterable[_PodReferences], others: _Other
 
 def _add_claims(found: StandIns, pods: Iterable[_PodReferences], others: _OtherObjects) -> None:
     """Add claims of pods; each is bound to a volume that the input does not have."""
+    made: set[Key] = set()
     for pod in pods:
-        names = [
+        if not pod.metadata.uid or not pod.active:
+            continue
+        names = {
             each.persistent_volume_claim.claim_name
             for each in pod.spec.volumes or ()
             if each.persistent_volume_claim is not None
-        ]
-        absent = [
-            (pod.namespace, name)
-            for name in names
-            if not others.has("PersistentVolumeClaim", name, pod.namespace)
-        ]
-        if not absent or not pod.metadata.uid or not pod.active:
-            continue
-        found.absent["PersistentVolumeClaim"] += 1
-        for namespace, name in sorted({*absent} - found.claims):
-            found.claims.add((namespace, name))
+        }
+        claims = {name: others.named.get((_CLAIM, pod.namespace, name)) for name in names}
+        found.absent.update({others.lacks(claim) for claim in claims.values()} - {""})
+        for name in sorted(name for name, claim in claims.items() if claim is None):
+            if (pod.namespace, name) in made:
+                continue
+            made.add((pod.namespace, name))
             item = {
                 "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
+                "kind": _CLAIM,
                 "metadata": {
                     "name": name,
-                    "namespace": namespace,
-                    "uid": f"{UNKNOWN_VOLUME}-{namespace}-{name}",
+                    "namespace": pod.namespace,
+                    "uid": f"{UNKNOWN_VOLUME}-{pod.namespace}-{name}",
                     "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
                 },
                 "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": UNKNOWN_VOLUME},
@@ -375,4 +380,4 @@ def _keeps_name(metadata: JsonObject) -> bool:
     if not prefix or not name.startswith(prefix):
         return True
     tail = name[len(prefix) :]
-    return len(tail) != _RANDOM_LENGTH
+    return len(tail) != RANDOM_LENGTH

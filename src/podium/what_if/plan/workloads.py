@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
 
 _SCALED: Final = (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
-_MIRROR: Final = "kubernetes.io/config.mirror"
+#: The annotation of a static pod, which the kubelet of its node keeps.
+MIRROR: Final = "kubernetes.io/config.mirror"
+#: Controllers whose pods belong to their nodes.
+OF_NODES: Final = ("DaemonSet", "Node")
 
 
 def anew(pod: Pod) -> Pod:
@@ -40,9 +43,11 @@ def is_active(pod: Pod) -> bool:
     return not pod.finished and not pod.terminating
 
 
-def is_mirror(pod: Pod) -> bool:
-    """Whether it is a static pod, which the kubelet of its node keeps."""
-    return _MIRROR in (pod.metadata.annotations or {})
+def belongs_to_node(pod: Pod) -> bool:
+    """Whether it stays with its node: a static pod, or one of a daemon set."""
+    owner = pod.metadata.controller()
+    is_static = MIRROR in (pod.metadata.annotations or {})
+    return is_static or (owner is not None and owner.kind in OF_NODES)
 
 
 class Workloads:
@@ -59,7 +64,7 @@ class Workloads:
                     self._above[name] = f"{owner.kind}/{item.namespace}/{owner.name}"
                 replicas = item.spec.replicas
                 self.wanted[name] = 1 if replicas is None else replicas
-        # A snapshot has no deployments: their replica sets say how many pods they want.
+        # Replica sets say how many pods a deployment wants that is not in the input.
         absent = {above for above in self._above.values() if above not in self.wanted}
         for name, above in self._above.items():
             if above in absent:
@@ -69,7 +74,7 @@ class Workloads:
             name
             for pod in objects.pods
             if is_active(pod) and (name := self.of(pod)) and name not in self.wanted
-            if not self.is_daemon(pod)
+            if not belongs_to_node(pod)
         )
         self.wanted.update(absent_pods)
 
@@ -80,11 +85,6 @@ class Workloads:
             return ""
         name = f"{owner.kind}/{pod.namespace}/{owner.name}"
         return self._above.get(name, name)
-
-    def is_daemon(self, pod: Pod) -> bool:
-        """Whether the pod belongs to a daemon set."""
-        owner = pod.metadata.controller()
-        return owner is not None and owner.kind == "DaemonSet"
 
 
 def desired_healthy(budget: PodDisruptionBudget, pods: Sequence[Pod], names: Workloads) -> int:

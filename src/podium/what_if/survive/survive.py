@@ -28,9 +28,9 @@ from podium.what_if.plan.results import API_VERSION, PlanValue
 from podium.what_if.plan.workloads import (
     Workloads,
     anew,
+    belongs_to_node,
     desired_healthy,
     is_active,
-    is_mirror,
     is_recreated,
 )
 
@@ -256,7 +256,7 @@ def lose_domain(objects: Objects, label: str, value: str, chosen: ChosenProfiles
     # A pod that is terminating goes anyway; what replaces it is there already, or comes anyway.
     there = [pod for pod in objects.pods if pod.spec.node_name in lost and is_active(pod)]
     remaining.pods = [pod for pod in objects.pods if pod.spec.node_name not in lost]
-    displaced = [pod for pod in there if not names.is_daemon(pod) and not is_mirror(pod)]
+    displaced = [pod for pod in there if not belongs_to_node(pod)]
     waiting = [anew(pod) for pod in displaced if is_recreated(pod)]
     found = DomainLoss(value=value, nodes=len(lost), pods=len(displaced), replaced=0)
     remaining.pods += waiting
