@@ -3,10 +3,9 @@
 // The filled part of a square is the load; or each pod is a dot. One square has the keyboard's
 // attention, moved with the arrow keys and read out below the canvas.
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { token } from "../colours.js";
+import { shade, token } from "../colours.js";
 import { percent, resourceName } from "../format.js";
 import { CORDONED, GHOST, NOT_READY, picture } from "./model.js";
-import { shade } from "./shades.js";
 import { described, flagWords } from "./tiles.js";
 
 const SIZE = 18;
@@ -46,7 +45,7 @@ function dots(context, node, x, y, colour) {
   const perLine = Math.floor((SIZE - 1) / (DOT + 1));
   const most = perLine * perLine;
   node.pods.slice(0, most).forEach((pod, i) => {
-    context.fillStyle = shade(pod, colour);
+    context.fillStyle = shade(picture.workloads[pod], colour);
     context.fillRect(x + 1 + (i % perLine) * (DOT + 1), y + 1 + Math.floor(i / perLine) * (DOT + 1), DOT, DOT);
   });
 }

@@ -1,8 +1,8 @@
 // Which colour means whom, the largest first; choosing one searches for it.
+import { shade } from "../colours.js";
 import { html, useMemo, useState } from "../dom.js";
 import { number, workloadName } from "../format.js";
 import { picture } from "./model.js";
-import { shade } from "./shades.js";
 
 const SHOWN = 12;
 
@@ -12,7 +12,7 @@ function sizes(by) {
     for (const pod of node.pods) {
       const each = picture.workloads[pod];
       const key = by === "workload" ? pod : each[0];
-      const entry = found.get(key) || { pod, label: by === "workload" ? workloadName(each) : each[0], count: 0 };
+      const entry = found.get(key) || { each, label: by === "workload" ? workloadName(each) : each[0], count: 0 };
       entry.count += 1;
       found.set(key, entry);
     }
@@ -29,7 +29,7 @@ export function Legend({ colour, version, onChoose }) {
     ${shown.map(
       (entry) => html`<li key=${entry.label}>
         <button type="button" class="plain" title=${`Search for ${entry.label}`} onClick=${() => onChoose(entry.label.replace(/ \(.*/, ""))}>
-          <span class="cell" style=${{ background: shade(entry.pod, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
+          <span class="cell" style=${{ background: shade(entry.each, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
         </button>
       </li>`,
     )}

@@ -1,9 +1,9 @@
 // A zone of a small cluster: a tile per node, with bars for load and a cell for each pod.
+import { shade } from "../colours.js";
 import { html } from "../dom.js";
 import { counted, percent, resourceName, taintText, workloadName } from "../format.js";
 import { neighbour } from "../keys.js";
 import { CORDONED, GHOST, NOT_READY, picture } from "./model.js";
-import { shade } from "./shades.js";
 
 export function flagWords(node) {
   const words = [];
@@ -52,7 +52,7 @@ function Tile({ node, colour, tabbable, selected, onOpen }) {
     </span>
     <span class="hidden">${counted(node.pods.length, "pod")}</span>
     <span class="cells" aria-hidden="true">
-      ${node.pods.map((pod) => html`<span class="cell" style=${{ background: shade(pod, colour) }} title=${workloadName(picture.workloads[pod])}></span>`)}
+      ${node.pods.map((pod) => html`<span class="cell" style=${{ background: shade(picture.workloads[pod], colour) }} title=${workloadName(picture.workloads[pod])}></span>`)}
     </span>
   </button>`;
 }
