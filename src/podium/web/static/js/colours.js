@@ -12,12 +12,13 @@ export const isDark = () => {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 };
 
-// FNV-1a with a last mix, in 32 bits.
+// 32 bits in which names that differ little differ much.
 function hash(text) {
   let found = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) found = Math.imul(found ^ text.charCodeAt(i), 0x01000193);
-  found = Math.imul(found ^ (found >>> 15), 0x2c1b3c6d);
-  return (found ^ (found >>> 13)) >>> 0;
+  found = Math.imul(found ^ (found >>> 16), 0x85ebca6b);
+  found = Math.imul(found ^ (found >>> 13), 0xc2b2ae35);
+  return (found ^ (found >>> 16)) >>> 0;
 }
 
 const numbers = new Map();

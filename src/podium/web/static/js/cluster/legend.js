@@ -1,4 +1,4 @@
-// Which colour means whom, the largest first; choosing one searches for it.
+// Which colour means whom, the largest first; each can be chosen.
 import { shade } from "../colours.js";
 import { html, useMemo, useState } from "../dom.js";
 import { number, workloadName } from "../format.js";
@@ -6,7 +6,8 @@ import { picture } from "./model.js";
 
 const SHOWN = 12;
 
-function sizes(by) {
+// The workloads or namespaces on the map with their number of pods, the largest first.
+export function sizes(by) {
   const found = new Map();
   for (const node of picture.byRow.values()) {
     for (const pod of node.pods) {
@@ -20,15 +21,15 @@ function sizes(by) {
   return [...found.values()].sort((a, b) => b.count - a.count);
 }
 
-export function Legend({ colour, version, onChoose }) {
+export function Legend({ colour, version, verb, onChoose }) {
   const [all, setAll] = useState(false);
   const entries = useMemo(() => sizes(colour), [colour, version]);
   if (!entries.length) return null;
   const shown = all ? entries : entries.slice(0, SHOWN);
   return html`<ul class="legend" aria-label=${`Pods by ${colour}`}>
     ${shown.map(
-      (entry) => html`<li key=${entry.label}>
-        <button type="button" class="plain" title=${`Search for ${entry.label}`} onClick=${() => onChoose(entry.label.replace(/ \(.*/, ""))}>
+      (entry) => html`<li key=${entry.each.join("/")}>
+        <button type="button" class="plain" title=${`${verb} ${entry.label}`} onClick=${() => onChoose(entry)}>
           <span class="cell" style=${{ background: shade(entry.each, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
         </button>
       </li>`,

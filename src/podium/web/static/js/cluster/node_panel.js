@@ -88,6 +88,7 @@ export function NodePanel({ name, at = null }) {
     </div>
     ${error && html`<${Failure} error=${error} />`}
     ${loading && html`<${Loading} what="Asking for the node…" />`}
+    ${data && at === null && html`<p><a href=${`#/plan?node=${encodeURIComponent(name)}`}>Plan a change of it</a></p>`}
     ${data && html`<${About} node=${data} at=${at} />`}
   </aside>`;
 }

@@ -129,7 +129,7 @@ function Player({ decision }) {
     return running.stop;
   }, [key]);
   if (!nodes || !known) return null;
-  return html`<section><details class="play"><summary>Step by step</summary><div ref=${place}></div></details></section>`;
+  return html`<section><details class="play"><summary aria-keyshortcuts="s">Step by step</summary><div ref=${place}></div></details></section>`;
 }
 
 function Headline({ decision }) {
