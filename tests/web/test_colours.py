@@ -67,7 +67,7 @@ def test_a_workload_keeps_its_colour(page: Page, site: Served) -> None:
     page.goto(f"{site.url}#/nodes/{site.do(first_node)}")
     assert colours(".panel li:has-text('shop/web') .cell") == web
     first = pod("aaa", namespace="batch", labels={"app": "giant"}, requests={"cpu": "64"})
-    site.do(lambda p: (p.create(first), p.work()))
+    site.do(lambda p: p.create(first))
     page.goto(f"{site.url}#/pending")
     assert len(colours("tr:has-text('batch/aaa') th .cell")) == 1
 
