@@ -58,10 +58,20 @@ def test_escape_closes_a_node_and_goes_back_to_it(page: Page) -> None:
 
 
 def test_shortcuts_lead_to_every_page(page: Page) -> None:
-    for key, heading in (("p", "Pending pods"), ("r", "Rules"), ("t", "Try a pod")):
+    for key, heading in (
+        ("p", "Pending pods"),
+        ("l", "Timeline"),
+        ("r", "Rules"),
+        ("w", "Plan"),
+        ("t", "Try a pod"),
+    ):
         page.keyboard.press("g")
         page.keyboard.press(key)
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    for key, part in (("m", "Compare rules"), ("f", "How many more fit")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.locator(".parts [aria-current]")).to_have_text(part)
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(page.locator(".tile").first).to_be_visible()
@@ -72,6 +82,26 @@ def test_shortcuts_lead_to_every_page(page: Page) -> None:
     expect(page.locator("dialog.help")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("dialog.help")).not_to_be_visible()
+
+
+def test_the_keys_of_a_page_are_listed_and_not_taken_from_fields(page: Page) -> None:
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_selector("textarea")
+    page.keyboard.press("?")
+    listed = page.locator("dialog.help")
+    expect(listed).to_contain_text("On this page")
+    expect(listed.locator("div", has_text="Decide").locator("kbd")).to_have_text("s")
+    for title in ("Timeline", "Plan", "Compare rules", "How many more fit", "Help"):
+        expect(listed.locator("dd", has_text=title)).to_have_count(1)
+    page.keyboard.press("s")
+    page.keyboard.press("Escape")
+    expect(page.locator("h1.headline")).to_have_count(0)
+
+    page.locator("textarea").fill("")
+    page.keyboard.type("gps?/d")
+    expect(page.locator("textarea")).to_have_value("gps?/d")
+    expect(page.get_by_role("heading", name="Try a pod", exact=True)).to_be_visible()
 
 
 def test_a_weight_is_changed_and_applied_by_keyboard(page: Page) -> None:

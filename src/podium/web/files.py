@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 _INDEX = "index.html"
 #: Files that the self-contained page of an explanation has as well.
-_SHARED = {"js/decision/player.js": "player.js", "css/player.css": "player.css"}
+_SHARED = {
+    "js/decision/player.js": "player.js",
+    "js/decision/node_table.js": "node_table.js",
+    "css/tokens.css": "tokens.css",
+    "css/node_table.css": "node_table.css",
+    "css/player.css": "player.css",
+}
 
 
 class _File(NamedTuple):

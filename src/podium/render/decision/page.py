@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -28,21 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption
+    from podium.render.decision.causes import ScoreLine
     from podium.render.decision.explanation import Explanation, NodeReport
 
 #: How many nodes or victims are named, and how many candidates are listed.
 _SAMPLE: Final = 20
 _MOST_CANDIDATES: Final = 100
 _MOST_CAUSES: Final = 20
-_NODE_FILTERS: Final = {
-    "fits": "nodes that fit",
-    "rejected": "rejected nodes",
-    "all": "all nodes",
-}
-_VALUES: Final = {"score": "score", "weighted": "score times weight", "raw": "raw score"}
+#: For how many nodes the numbers behind scores are told.
+_SCORED: Final = 10
 _HELP: Final = (
-    "Select a node with the mouse or the arrow keys to compare it with the one that was chosen; "
-    "select a heading to sort."
+    "Select a node with the mouse or the arrow keys to compare it with the one that was chosen, "
+    "a score to see how it is computed, a heading to sort."
 )
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -51,8 +48,9 @@ def explanation_page(found: Explanation) -> str:
     """The page as one document."""
     title = printable(sentences.headline(found.decision))
     sections = "\n".join(_sections(found))
-    more = {"maxScore": found.max_score, "scoredBy": sentences.rule_names(found.decision)[1]}
-    data = msgspec.json.encode(found.as_json() | more).decode()
+    data = msgspec.json.encode(
+        found.as_json() | node_table_data(found.decision, found.max_score)
+    ).decode()
     # The data must not end the script element that contains it.
     data = data.replace("<", "\\u003c")
     return f"""<!doctype html>
@@ -63,15 +61,18 @@ def explanation_page(found: Explanation) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{escape(title)}</title>
 <style>
-{_asset("explain.css")}{_asset("player.css")}</style>
+{_asset("tokens.css")}{_asset("explain.css")}{_asset("node_table.css")}{_asset("player.css")}</style>
 </head>
 <body>
 <main>
 {sections}
 </main>
 <script type="application/json" id="decision">{data}</script>
-<script>
-{_asset("explain.js")}</script>
+<script type="module">
+{_asset("node_table.js")}
+const place = document.getElementById("map");
+if (place) nodeTable(place, JSON.parse(document.getElementById("decision").textContent));
+</script>
 <script type="module">
 {_asset("player.js")}
 const place = document.getElementById("player");
@@ -80,6 +81,26 @@ if (place) player(place, JSON.parse(document.getElementById("decision").textCont
 </body>
 </html>
 """
+
+
+def node_table_data(decision: Decision, max_score: int) -> dict[str, Any]:
+    """What the table of nodes shows beside the decision: how each score is computed."""
+    lines: list[ScoreLine] = []
+    if decision.totals is not None:
+        lines = score_lines(decision, ranking(decision)[:_SCORED])
+    return {
+        "maxScore": max_score,
+        "ruleNames": list(sentences.rule_names(decision)),
+        "scoreLines": [
+            {
+                "priority": line.priority,
+                "weight": line.weight,
+                "formula": line.formula,
+                "nodes": [{"node": node, "text": text} for node, text in line.nodes],
+            }
+            for line in lines
+        ],
+    }
 
 
 def _asset(name: str) -> str:
@@ -119,7 +140,7 @@ def _head(found: Explanation) -> str:
     pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
     return "\n".join(
         [
-            f'<p class="faint">{_text(decision.profile)}: {nodes}{pods}</p>',
+            f'<p class="quiet">{_text(decision.profile)}: {nodes}{pods}</p>',
             f'<h1 class="{outcome(decision)}">{_text(sentences.headline(decision))}</h1>',
             f'<p class="plain">{_text(plain)}</p>' if plain else "",
             *(f"<p>{_text(sentence)}</p>" for sentence in paragraphs if sentence),
@@ -129,37 +150,15 @@ def _head(found: Explanation) -> str:
 
 
 def _heat_map(decision: Decision) -> str:
-    """The container of the heat map, which the script fills."""
+    """The container of the table of nodes, which the script fills."""
     if not decision.examined:
         return ""
-    scored = decision.totals is not None
     return _section(
-        "Scores, node by node" if scored else "Nodes",
-        f"""{_controls(scored=scored)}
-<div class="split">
-<div><div id="map"></div><p><button type="button" id="more" hidden></button></p></div>
-<aside id="details" aria-live="polite"></aside>
-</div>
-<p class="faint">{_HELP}</p>
-<noscript><p>The map needs JavaScript; everything else on this page does not.</p></noscript>""",
+        "Scores, node by node" if decision.totals is not None else "Nodes",
+        f"""<div id="map"></div>
+<p class="quiet">{_HELP}</p>
+<noscript><p>The table needs JavaScript; everything else on this page does not.</p></noscript>""",
     )
-
-
-def _controls(*, scored: bool) -> str:
-    hidden = "" if scored else " hidden"
-    return f"""<div class="controls">
-<label>Find <input type="search" id="search" placeholder="node name"></label>
-<label>Show {_select("show", _NODE_FILTERS)}</label>
-<label{hidden}>As {_select("value", _VALUES)}</label>
-<label{hidden}><input type="checkbox" id="only"> only scores that differ</label>
-<span class="legend faint"{hidden}>low <span class="ramp"></span> high</span>
-<span id="count" class="faint" role="status"></span>
-</div>"""
-
-
-def _select(name: str, options: dict[str, str]) -> str:
-    inner = "".join(f'<option value="{value}">{text}</option>' for value, text in options.items())
-    return f'<select id="{name}">{inner}</select>'
 
 
 def _lead(decision: Decision) -> str:
@@ -198,7 +197,7 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
             parts = [f"{n}: {numbers_of(decision, gap.priority, n) or 'nothing'}" for n in nodes]
             line = f"{gap.priority}: {formula}. {'; '.join(parts)}"
             items.append(f"<li>{_text(line)}</li>")
-    told = f'<ul class="faint">{"".join(items)}</ul>' if items else ""
+    told = f'<ul class="quiet">{"".join(items)}</ul>' if items else ""
     others = []
     for each in score_lines(decision, [first]):
         [(node, words)] = each.nodes
@@ -206,7 +205,7 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
     if not others:
         return told
     title = "<summary>How every score is computed</summary>"
-    return f'{told}<details>{title}<ul class="faint">{"".join(others)}</ul></details>'
+    return f'{told}<details>{title}<ul class="quiet">{"".join(others)}</ul></details>'
 
 
 def _devices(decision: Decision) -> str:
@@ -267,7 +266,7 @@ def _preemption_causes(decision: Decision) -> str:
         for line in no_candidate_lines(causes.no_candidates, _MOST_CANDIDATES)
     ]
     items = "".join(f"<li>{_text(line)}</li>" for line in lines)
-    return f'<ul class="faint">{items}</ul>' if items else ""
+    return f'<ul class="quiet">{items}</ul>' if items else ""
 
 
 def _candidates(preemption: Preemption) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from podium.engine.state.pod_class import PodClass
     from podium.engine.state.view import View
+    from podium.objects.kinds.pod import Pod
     from podium.past.replay.past_cluster import Moment
 
 Data = dict[str, Any]
@@ -92,7 +93,7 @@ class ClusterMap:
     def _workload(self, cls: PodClass) -> int:
         found = self._workload_of.get(cls.id)
         if found is None:
-            found = self._workloads.number(workload(cls))
+            found = self._workloads.number(workload(cls.sample))
             self._workload_of[cls.id] = found
         return found
 
@@ -205,14 +206,13 @@ def zone(labels: Mapping[str, str]) -> tuple[str, str]:
     return region, name
 
 
-def workload(cls: PodClass) -> tuple[str, str, str]:
-    """Namespace, kind and name of the workload that the pods of a class belong to."""
-    owner = cls.owner
+def workload(pod: Pod) -> tuple[str, str, str]:
+    """Namespace, kind and name of the workload that a pod belongs to."""
+    owner = pod.metadata.controller()
     if owner is None:
-        labels = cls.sample.labels
-        name = labels.get("app.kubernetes.io/name") or labels.get("app") or ""
-        return cls.namespace, "Pod", name
-    made = cls.sample.labels.get("pod-template-hash", "")
+        name = pod.labels.get("app.kubernetes.io/name") or pod.labels.get("app") or ""
+        return pod.namespace, "Pod", name
+    made = pod.labels.get("pod-template-hash", "")
     if owner.kind == "ReplicaSet" and made and owner.name.endswith(f"-{made}"):
-        return cls.namespace, "Deployment", owner.name.removesuffix(f"-{made}")
-    return cls.namespace, owner.kind, owner.name
+        return pod.namespace, "Deployment", owner.name.removesuffix(f"-{made}")
+    return pod.namespace, owner.kind, owner.name

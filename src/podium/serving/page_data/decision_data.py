@@ -11,10 +11,10 @@ from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
     no_candidate_lines,
-    score_lines,
     victim_cause_text,
 )
 from podium.render.decision.explanation import Explanation
+from podium.render.decision.page import node_table_data
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ _CANDIDATES: Final = 200
 #: How many lines of causes a group of rejections has, and how many nodes each names.
 _MOST_CAUSES: Final = 20
 _NAMED: Final = 3
-#: For how many nodes the numbers behind scores are told.
-_SCORED: Final = 10
 
 
 def decision_data(
@@ -66,11 +64,9 @@ def decision_data(
         "headline": sentences.headline(decision),
         "because": sentences.reason_for_choice(decision, ties),
         "stoppedEarly": sentences.unexamined_nodes(decision),
-        "maxScore": max_score,
-        "ruleNames": list(sentences.rule_names(decision)),
         "separation": _separation(decision),
-        "scoreLines": _score_lines(decision),
     }
+    found |= node_table_data(decision, max_score)
     groups = rejection_groups(decision)
     grouped = zip(found["rejections"], causes_of_groups(decision, groups), strict=True)
     for entry, causes in grouped:
@@ -116,21 +112,6 @@ def _separation(decision: Decision) -> Data | None:
             for gap in score_gaps(decision, first, second)
         ],
     }
-
-
-def _score_lines(decision: Decision) -> list[Data]:
-    """How each score is computed, with the numbers of the best nodes, if causes were found."""
-    if decision.totals is None:
-        return []
-    return [
-        {
-            "priority": line.priority,
-            "weight": line.weight,
-            "formula": line.formula,
-            "nodes": [{"node": node, "text": text} for node, text in line.nodes],
-        }
-        for line in score_lines(decision, ranking(decision)[:_SCORED])
-    ]
 
 
 def _hopeless(decision: Decision, *, never: bool) -> str:

@@ -66,7 +66,7 @@ def _load(name: str, used: int, there: int) -> Data:
 def _pod(view: View, resident: Resident) -> Data:
     cls = resident.cls
     names = {column: name for name, column in view.nodes.resources.items()}
-    _, kind, name = workload(cls)
+    _, kind, name = workload(cls.sample)
     return {
         "pod": resident.key,
         "kind": kind,

@@ -201,7 +201,9 @@ class PageData:
     def find_pods(self, query: str) -> list[Data]:
         """Pods whose `namespace/name` contains the text, pending ones first."""
         found: list[Data] = [
-            {"pod": key, "node": None} for key in self._activity.waiting if query in key
+            {"pod": key, "node": None, **_workload(waiting.pod)}
+            for key, waiting in self._activity.waiting.items()
+            if query in key
         ][:FOUND]
         columns = self._scheduler.cache.columns
         for row in columns.nodes.order.tolist():
@@ -209,11 +211,9 @@ class PageData:
                 if len(found) >= FOUND:
                     return found
                 if query in resident.key:
-                    _, kind, name = workload(resident.cls)
                     node = columns.nodes.names[row]
-                    found.append(
-                        {"pod": resident.key, "node": node, "kind": kind, "workload": name}
-                    )
+                    owner = _workload(resident.cls.sample)
+                    found.append({"pod": resident.key, "node": node, **owner})
         return found
 
     def summary(self) -> Data:
@@ -344,7 +344,7 @@ class PageData:
             rows.append(
                 {
                     "pod": waiting.pod.key,
-                    "workload": _workload(waiting.pod),
+                    **_workload(waiting.pod),
                     "reason": waiting.reason,
                     "pool": str(pool) if pool else "in flight",
                     "attempts": waiting.attempts,
@@ -718,10 +718,10 @@ def _is_change(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
-def _workload(pod: Pod) -> str:
-    """Kind, namespace and name of the owner of a pod; empty if it has none."""
-    owner = pod.metadata.controller()
-    return "" if owner is None else f"{owner.kind} {pod.namespace}/{owner.name}"
+def _workload(pod: Pod) -> Data:
+    """Kind and name of the workload that a pod belongs to."""
+    _, kind, name = workload(pod)
+    return {"kind": kind, "workload": name}
 
 
 def _never(pod: Pod) -> bool:

@@ -1,43 +1,55 @@
 // Shortcuts for the whole page, and moving through grids with the arrow keys.
+//
+// What has a key of its own on one page says so by aria-keyshortcuts, which screen readers tell.
 import { html, useEffect, useRef } from "./dom.js";
-import { go } from "./router.js";
 import { createStore, useStore } from "./store.js";
 import { toggleTheme } from "./theme.js";
 
-const PAGES = { c: "#/", p: "#/pending", r: "#/policy", t: "#/try" };
 const helpOpen = createStore(false);
 
 export const openHelp = () => helpOpen.set(true);
 
+const NOT_TYPED = /^(radio|checkbox|range|button|submit|file)$/;
+
 export const isTyping = (element) =>
-  element && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName));
+  element && (element.isContentEditable || /^(TEXTAREA|SELECT)$/.test(element.tagName) || (element.tagName === "INPUT" && !NOT_TYPED.test(element.type)));
 
-let wentAt = 0;
+// What has a key on this page and can be reached now.
+const keyed = () => [...document.querySelectorAll("[aria-keyshortcuts]")].filter((each) => !each.disabled && each.checkVisibility());
 
-function pressed(event) {
+let afterG = false;
+
+function pressed(event, places) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (isTyping(event.target)) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const afterG = Date.now() - wentAt < 1500;
-  wentAt = 0;
+  const place = afterG && places[event.key];
+  afterG = false;
   if (event.key === "?") helpOpen.set(!helpOpen.get());
-  else if (event.key === "g") wentAt = Date.now();
-  else if (afterG && PAGES[event.key]) go(PAGES[event.key]);
+  else if (helpOpen.get()) return;
+  else if (place) location.href = place;
+  else if (event.key === "g") afterG = true;
   else if (event.key === "d") toggleTheme();
   else if (event.key === "/") {
     const search = document.querySelector("input[type=search]");
     if (!search) return;
     search.focus();
-  } else return;
+  } else {
+    const found = keyed().find((each) => each.getAttribute("aria-keyshortcuts") === event.key);
+    if (!found) return;
+    found.click();
+  }
   event.preventDefault();
 }
 
-export function useShortcuts() {
+// Places are the addresses that g and a key lead to.
+export function useShortcuts(places) {
   useEffect(() => {
-    window.addEventListener("keydown", pressed);
-    return () => window.removeEventListener("keydown", pressed);
+    const heard = (event) => pressed(event, places);
+    window.addEventListener("keydown", heard);
+    return () => window.removeEventListener("keydown", heard);
   }, []);
 }
 
@@ -66,10 +78,6 @@ export function neighbour(elements, current, key) {
 }
 
 const SHORTCUTS = [
-  ["g c", "the cluster"],
-  ["g p", "pending pods"],
-  ["g r", "the rules (policy)"],
-  ["g t", "try a pod"],
   ["/", "search"],
   ["← ↑ ↓ →", "move through nodes and tables"],
   ["Enter", "open what has the focus"],
@@ -78,7 +86,13 @@ const SHORTCUTS = [
   ["?", "this list"],
 ];
 
-export function Help() {
+const nameOf = (element) => element.getAttribute("aria-label") || (element.closest("label") || element).textContent.replace(/Ctrl ↵/, "").trim();
+
+const Keys = ({ title, rows }) =>
+  rows.length > 0 && html`<h3>${title}</h3><dl>${rows.map(([keys, what]) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${what}</dd></div>`)}</dl>`;
+
+// The list of all keys; pages are {title, key}.
+export function Help({ pages }) {
   const open = useStore(helpOpen);
   const dialog = useRef(null);
   useEffect(() => {
@@ -88,9 +102,9 @@ export function Help() {
   }, [open]);
   return html`<dialog ref=${dialog} class="help" aria-labelledby="help-title" onClose=${() => helpOpen.set(false)}>
     <h2 id="help-title">Keyboard</h2>
-    <dl>
-      ${SHORTCUTS.map(([keys, what]) => html`<div><dt><kbd>${keys}</kbd></dt><dd>${what}</dd></div>`)}
-    </dl>
+    <${Keys} title="On this page" rows=${open ? keyed().map((each) => [each.getAttribute("aria-keyshortcuts"), nameOf(each)]) : []} />
+    <${Keys} title="To another page" rows=${pages.map((page) => [`g ${page.key}`, page.title])} />
+    <${Keys} title="Everywhere" rows=${SHORTCUTS} />
     <button type="button" class="primary" onClick=${() => helpOpen.set(false)}>Close</button>
   </dialog>`;
 }

@@ -1,57 +1,19 @@
-// The frame around every page: heading, navigation, what is shown, shortcuts.
+// What is shown: the page of the address, in its frame.
 import { ClusterPage } from "./cluster/page.js";
 import { DecisionPage } from "./decision/page.js";
 import { GroupPage } from "./group.js";
 import { html, render, useEffect } from "./dom.js";
-import { Help, openHelp, useShortcuts } from "./keys.js";
-import { connected, follow, usePulse } from "./live.js";
+import { address, Header, isCurrent, PAGES } from "./header.js";
+import { Help, useShortcuts } from "./keys.js";
+import { connected, follow } from "./live.js";
 import { Empty } from "./notices.js";
-import { number } from "./format.js";
 import { PendingPage } from "./pending.js";
 import { PlanPage } from "./plan/page.js";
 import { PolicyPage } from "./policy/page.js";
 import { go, useRoute } from "./router.js";
 import { useStore } from "./store.js";
-import { theme, toggleTheme } from "./theme.js";
 import { TimelinePage } from "./timeline.js";
 import { dropped, TryPage } from "./try.js";
-
-const PAGES = [
-  { path: "", also: ["nodes"], title: "Cluster" },
-  { path: "pending", title: "Pending" },
-  { path: "timeline", title: "Timeline" },
-  { path: "policy", title: "Rules" },
-  { path: "plan", title: "Plan" },
-  { path: "try", title: "Try a pod" },
-];
-
-const isCurrent = (page, first) => page.path === first || (page.also || []).includes(first);
-
-function Header({ first }) {
-  const pulse = usePulse();
-  const shown = useStore(theme);
-  return html`<header class="top">
-    <a class="brand" href="#/" aria-label="Podium, the cluster">
-      <img src="podium/static/podium.svg" alt="" width="24" height="24" /> <span>Podium</span>
-    </a>
-    <nav aria-label="Pages">
-      ${PAGES.map(
-        (page) => html`<a href=${`#/${page.path}`} aria-current=${isCurrent(page, first) ? "page" : undefined}>
-          ${page.title}${page.path === "pending" && pulse && pulse.waiting > 0
-            ? html` <span class="badge">${number(pulse.waiting)}</span>`
-            : null}
-        </a>`,
-      )}
-      <a href="podium/help/">Help</a>
-    </nav>
-    <div class="tools">
-      <button type="button" class="icon" title="Dark or light (d)" aria-label=${shown === "dark" ? "Use light colours" : "Use dark colours"} onClick=${toggleTheme}>
-        <span aria-hidden="true">${shown === "dark" ? "☀" : "☾"}</span>
-      </button>
-      <button type="button" class="icon" title="Keyboard (?)" aria-label="Keyboard shortcuts" onClick=${openHelp}><span aria-hidden="true">?</span></button>
-    </div>
-  </header>`;
-}
 
 function Shown({ route }) {
   const [first = "", second, third, fourth] = route;
@@ -77,7 +39,7 @@ function titleOf([first = "", second, third]) {
 function App() {
   const route = useRoute();
   const here = useStore(connected);
-  useShortcuts();
+  useShortcuts(Object.fromEntries(PAGES.map((page) => [page.key, address(page)])));
   useEffect(() => {
     document.title = `${titleOf(route)} · Podium`;
   }, [route.join("/")]);
@@ -86,7 +48,7 @@ function App() {
       ? null
       : html`<p class="connection" role="alert">The connection to the server is lost; what you see may be old. Trying again…</p>`}
     <main id="main" tabindex="-1"><${Shown} route=${route} /></main>
-    <${Help} />`;
+    <${Help} pages=${PAGES} />`;
 }
 
 // A manifest may be dropped anywhere.

@@ -188,13 +188,13 @@ export function PastBar({ keep = {} }) {
   return html`<section class="past" aria-label="The recorded past">
     <${PastChart} told=${told} at=${at} choose=${(time) => show(Math.round(Math.min(last, Math.max(first, time))))} />
     <div class="slider">
-      <button type="button" onClick=${() => { if (at === null) show(first); setPlaying(!playing); }} aria-pressed=${playing}>${playing ? "Pause" : "Play"}</button>
+      <button type="button" aria-keyshortcuts="k" onClick=${() => { if (at === null) show(first); setPlaying(!playing); }} aria-pressed=${playing}>${playing ? "Pause" : "Play"}</button>
       <label class="time"><span class="hidden">Time</span>
         <input type="range" min=${first} max=${last} step="1" value=${Math.min(shown, last)} aria-valuetext=${momentText(shown)}
           onInput=${(event) => { setPlaying(false); slide(Number(event.target.value)); }}
           onChange=${(event) => { setSliding(null); show(Number(event.target.value)); }} /></label>
       <output>${at === null && sliding === null ? "now" : momentText(shown)}</output>
-      <button type="button" disabled=${at === null} onClick=${() => { setPlaying(false); setSliding(null); show(null); }}>Now</button>
+      <button type="button" aria-keyshortcuts="0" disabled=${at === null} onClick=${() => { setPlaying(false); setSliding(null); show(null); }}>Now</button>
     </div>
     ${!told.complete && html`<p class="quiet">Older parts are still being read…</p>`}
   </section>`;

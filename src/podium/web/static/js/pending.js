@@ -1,5 +1,6 @@
 // The pods that wait, and why.
 import { useAnswer } from "./api.js";
+import { Swatch } from "./colours.js";
 import { html, useState } from "./dom.js";
 import { asQuery, Filters, useFilters } from "./filters.js";
 import { Fixes } from "./fixes.js";
@@ -35,7 +36,7 @@ function Row({ each, now }) {
   const [open, setOpen] = useState(false);
   const pool = POOLS[each.pool] || [each.pool, ""];
   return html`<tr>
-    <th scope="row"><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
+    <th scope="row"><${Swatch} each=${each} /><a href=${podLink(each.pod)}>${each.pod}</a>${each.priority ? html`<br /><span class="quiet">priority ${number(each.priority)}</span>` : null}</th>
     <td class="reason">${each.reason || html`<span class="quiet">not tried yet</span>`}
       ${each.group && html`<br /><span class="quiet">of the pod group <a href=${groupLink(each.group)}>${each.group}</a></span>`}
       ${each.nominated && html`<br /><span class="quiet">nominated to <a href=${nodeLink(each.nominated)}>${each.nominated}</a></span>`}
@@ -47,7 +48,7 @@ function Row({ each, now }) {
   </tr>${open && html`<tr class="wide-row"><td colspan="5"><${Fixes} pod=${each.pod} /></td></tr>`}`;
 }
 
-const workload = (pod) => pod.workload || pod.pod;
+const workload = (pod) => (pod.kind === "Pod" ? pod.pod : `${pod.kind} ${pod.pod.split("/")[0]}/${pod.workload}`);
 
 // Pods of one workload that wait for the same reason in the same queue, as one group.
 function grouped(pods) {

@@ -35,9 +35,9 @@ function collapsed(entries) {
 function Pages({ at, pages, go }) {
   if (pages < 2) return null;
   return html`<nav class="pages" aria-label="Pages of the timeline">
-    <button type="button" disabled=${at === 0} onClick=${() => go(at - 1)}>Newer</button>
+    <button type="button" aria-keyshortcuts="p" disabled=${at === 0} onClick=${() => go(at - 1)}>Newer</button>
     <span class="quiet">page ${number(at + 1)} of ${number(pages)}</span>
-    <button type="button" disabled=${at >= pages - 1} onClick=${() => go(at + 1)}>Older</button>
+    <button type="button" aria-keyshortcuts="n" disabled=${at >= pages - 1} onClick=${() => go(at + 1)}>Older</button>
   </nav>`;
 }
 

@@ -57,7 +57,7 @@ export function TryPage() {
         <label class="editor">A Pod, or anything that makes pods: Deployment, StatefulSet, Job…
           <textarea rows="18" spellcheck="false" autocapitalize="off" value=${text} onKeyDown=${pressed} onInput=${(event) => kept.set({ text: event.target.value, from: "" })}></textarea></label>
         <div class="actions">
-          <button type="button" class="primary" disabled=${!text.trim() || state.at === "asking"} onClick=${() => decide(text)}>Decide <kbd>Ctrl ↵</kbd></button>
+          <button type="button" class="primary" aria-keyshortcuts="s" disabled=${!text.trim() || state.at === "asking"} onClick=${() => decide(text)}>Decide <kbd>Ctrl ↵</kbd></button>
           <label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
             const [chosen] = event.target.files;
             if (chosen) take(chosen.name, await chosen.text());

@@ -3,10 +3,9 @@
 // The filled part of a square is the load; or each pod is a dot. One square has the keyboard's
 // attention, moved with the arrow keys and read out below the canvas.
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { token } from "../colours.js";
+import { shade, token } from "../colours.js";
 import { percent, resourceName } from "../format.js";
-import { CORDONED, GHOST, NOT_READY, picture } from "./model.js";
-import { shade } from "./shades.js";
+import { CORDONED, GHOST, NOT_READY, picture, taintsOf } from "./model.js";
 import { described, flagWords } from "./tiles.js";
 
 const SIZE = 18;
@@ -14,7 +13,28 @@ const STEP = SIZE + 3;
 const DOT = 3;
 const MOST_PIXELS = 8000;
 
+// What a plan changes on a node: a sign, and a frame around it; the other nodes fade.
+function sign(context, mark, x, y, colours) {
+  context.strokeStyle = mark.added ? colours.good : mark.gone ? colours.over : colours.mark;
+  context.lineWidth = 2;
+  context.strokeRect(x, y, SIZE, SIZE);
+  const text = mark.gone ? "✕" : `${mark.leaving.length ? "−" : ""}${mark.arriving.length ? "+" : ""}`;
+  context.fillStyle = colours.paper;
+  context.fillRect(x + 2, y + 3, SIZE - 4, SIZE - 7);
+  context.fillStyle = colours.mark;
+  context.font = "bold 12px sans-serif";
+  context.textAlign = "center";
+  context.fillText(text === "−+" ? "±" : text, x + SIZE / 2, y + SIZE - 5);
+}
+
 function square(context, node, x, y, view, colour, colours) {
+  context.globalAlpha = node.mark && node.mark.same ? 0.35 : 1;
+  filled(context, node, x, y, view, colour, colours);
+  context.globalAlpha = 1;
+  if (node.mark && !node.mark.same) sign(context, node.mark, x, y, colours);
+}
+
+function filled(context, node, x, y, view, colour, colours) {
   context.fillStyle = colours.track;
   context.fillRect(x, y, SIZE, SIZE);
   if (view === "pods") dots(context, node, x, y, colour);
@@ -24,7 +44,7 @@ function square(context, node, x, y, view, colour, colours) {
     context.fillStyle = load > 1000 ? colours.over : load > 900 ? colours.full : colours.fill;
     context.fillRect(x, y + SIZE - height, SIZE, height);
   }
-  if (picture.taints[node.taints].length) {
+  if (taintsOf(node).length) {
     context.fillStyle = colours.mark;
     context.beginPath();
     context.moveTo(x + SIZE, y);
@@ -46,7 +66,7 @@ function dots(context, node, x, y, colour) {
   const perLine = Math.floor((SIZE - 1) / (DOT + 1));
   const most = perLine * perLine;
   node.pods.slice(0, most).forEach((pod, i) => {
-    context.fillStyle = shade(pod, colour);
+    context.fillStyle = shade(picture.workloads[pod], colour);
     context.fillRect(x + 1 + (i % perLine) * (DOT + 1), y + 1 + Math.floor(i / perLine) * (DOT + 1), DOT, DOT);
   });
 }
@@ -77,6 +97,8 @@ function draw(canvas, nodes, width, state) {
     full: token("--full"),
     over: token("--over"),
     mark: token("--ink"),
+    good: token("--good"),
+    paper: token("--paper"),
   };
   nodes.forEach((node, i) => {
     square(context, node, (i % perLine) * STEP + 2, Math.floor(i / perLine) * STEP + 2, state.view, state.colour, colours);
@@ -94,7 +116,8 @@ function Tooltip({ node, at }) {
   const style = { left: `${Math.min(at.x + 14, wide - 190)}px`, top: `${at.y + 16}px` };
   return html`<div class="tooltip" style=${style} role="presentation">
     <strong>${node.name}</strong>${words.length > 0 && html` <span class="quiet">${words.join(", ")}</span>`}
-    ${picture.resources.map((name, i) => html`<div>${resourceName(name)} <span>${percent(node.load[i] / 1000)}</span></div>`)}
+    ${node.mark && node.mark.words && html`<div>${node.mark.words}</div>`}
+    ${picture.resources.map((name, i) => node.load[i] !== null && html`<div>${resourceName(name)} <span>${percent(node.load[i] / 1000)}</span></div>`)}
   </div>`;
 }
 

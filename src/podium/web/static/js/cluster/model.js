@@ -69,6 +69,8 @@ class Picture {
 }
 
 export const picture = new Picture();
+
+export const taintsOf = (node) => picture.taints[node.taints] || [];
 // Raised with every change, so that components draw again.
 export const drawn = createStore({ version: 0, error: null, past: null });
 

@@ -1,5 +1,6 @@
 // One node, opened beside the cluster: room, pods, taints, labels.
 import { useAnswer } from "../api.js";
+import { Swatch } from "../colours.js";
 import { html, useLayoutEffect, useRef } from "../dom.js";
 import { counted, percent, taintText } from "../format.js";
 import { isTyping } from "../keys.js";
@@ -32,7 +33,7 @@ function Pods({ pods, at }) {
   return html`<ul class="pods">
     ${pods.map(
       (each) => html`<li key=${each.pod}>
-        <a href=${`${podLink(each.pod)}${atQuery(at)}`} title="Why is it here?">${each.pod}</a>
+        <${Swatch} each=${each} /><a href=${`${podLink(each.pod)}${atQuery(at)}`} title="Why is it here?">${each.pod}</a>
         <span class="quiet">${Object.entries(each.requests).map(([name, amount]) => `${name} ${amount}`).join(", ") || "asks for nothing"}${each.priority ? ` · priority ${each.priority}` : ""}${each.leaving ? " · leaving" : ""}</span>
       </li>`,
     )}
@@ -87,6 +88,7 @@ export function NodePanel({ name, at = null }) {
     </div>
     ${error && html`<${Failure} error=${error} />`}
     ${loading && html`<${Loading} what="Asking for the node…" />`}
+    ${data && at === null && html`<p><a href=${`#/plan?node=${encodeURIComponent(name)}`}>Plan a change of it</a></p>`}
     ${data && html`<${About} node=${data} at=${at} />`}
   </aside>`;
 }

@@ -1,22 +1,19 @@
 // The cluster: zones, nodes with their load, pods as small cells; one node opened beside it.
 import { html, useEffect, useMemo, useState } from "../dom.js";
 import { ThroughputChart } from "../chart.js";
-import { counted, moment, number, percent, resourceName, zoneName } from "../format.js";
+import { moment, number, percent, resourceName } from "../format.js";
 import { history, usePulse } from "../live.js";
 import { Empty, Failure, Loading } from "../notices.js";
 import { atQuery, PastBar, useMoment } from "../past.js";
 import { go, nodeLink } from "../router.js";
 import { useStore } from "../store.js";
 import { theme } from "../theme.js";
-import { DenseZone } from "./dense.js";
 import { Legend } from "./legend.js";
 import { drawn, followCluster, matcher, picture, showMoment } from "./model.js";
 import { NodePanel } from "./node_panel.js";
 import { PodMatches } from "./pod_matches.js";
-import { TileZone } from "./tiles.js";
+import { TILES, Zones } from "./zones.js";
 
-// Up to so many nodes are shown as tiles with names; more of them as small squares.
-const TILES = 300;
 // Decisions are counted over so many whole seconds.
 const SPEED_SECONDS = 3;
 
@@ -87,7 +84,6 @@ export function ClusterPage({ node = null }) {
   const groups = picture.groups
     .map((group) => ({ ...group, all: group.nodes.length, nodes: matches ? group.nodes.filter(matches) : group.nodes }))
     .filter((group) => group.nodes.length);
-  const Zone = dense ? DenseZone : TileZone;
   const open = (name) => go(`${nodeLink(name)}${atQuery(at)}`);
   return html`<h1 class="hidden">Cluster</h1>
     <section class="overview" aria-label="At a glance">
@@ -97,18 +93,11 @@ export function ClusterPage({ node = null }) {
     <${Toolbar} ...${{ query, setQuery, colour, setColour, dense, view, setView }} />
     ${error && html`<${Failure} error=${error} />`}
     ${version === 0 && !error && html`<${Loading} what="Asking for the cluster…" />`}
-    ${version > 0 && html`<${Legend} colour=${colour} version=${version} onChoose=${setQuery} />
+    ${version > 0 && html`<${Legend} colour=${colour} version=${version} verb="Search for" onChoose=${(entry) => setQuery(entry.label.replace(/ \(.*/, ""))} />
       <p class="hint quiet">${dense ? "Each square is a node, filled by its load; a marked corner is a taint, a stroke means that it takes no new pods." : "Each bar is what pods request of what a node has, each small square one pod."} Choose a node to see its pods, and a pod to see why it is there.</p>`}
     ${version > 0 && !picture.byRow.size && html`<${Empty} title="There are no nodes yet.">Nodes appear here as soon as they are created, for example with kubectl apply.<//>`}
     ${matches && !groups.length && html`<${Empty} title=${`No node matches “${query}”.`}>Names, zones, taints and workloads were searched.<//>`}
     ${query.trim().length > 1 && html`<${PodMatches} query=${query.trim()} />`}
-    <div class=${`zones ${dense ? "dense" : ""}`}>
-      ${groups.map(
-        (group) => html`<section key=${group.zone} class="zone" aria-label=${`Zone ${zoneName(group.name)}`}>
-          <h2>${zoneName(group.name)} <span class="quiet">${group.name[0] && group.name[1] ? `${group.name[0]} · ` : ""}${matches ? `${number(group.nodes.length)} of ${counted(group.all, "node")}` : counted(group.all, "node")}</span></h2>
-          <${Zone} nodes=${group.nodes} version=${version} colour=${colour} view=${view} selected=${node} onOpen=${open} />
-        </section>`,
-      )}
-    </div>
+    <${Zones} groups=${groups} dense=${dense} version=${version} colour=${colour} view=${view} selected=${node} onOpen=${open} />
     ${node && html`<${NodePanel} name=${node} at=${at} />`}`;
 }

@@ -1,5 +1,6 @@
 // Pods that a search finds by name, each leading to its decision.
 import { useAnswer } from "../api.js";
+import { Swatch } from "../colours.js";
 import { html } from "../dom.js";
 import { useStamp } from "../live.js";
 import { podLink } from "../router.js";
@@ -15,7 +16,7 @@ export function PodMatches({ query }) {
   return html`<div class="matches" aria-label="Pods found">
     <span class="quiet">Pods:</span>
     <ul>
-      ${data.pods.slice(0, SHOWN).map((each) => html`<li key=${each.pod}><a href=${podLink(each.pod)}>${each.pod}</a> <span class="quiet">${each.node ? `on ${each.node}` : "pending"}</span></li>`)}
+      ${data.pods.slice(0, SHOWN).map((each) => html`<li key=${each.pod}><${Swatch} each=${each} /><a href=${podLink(each.pod)}>${each.pod}</a> <span class="quiet">${each.node ? `on ${each.node}` : "pending"}</span></li>`)}
       ${more > 0 && html`<li class="quiet">and ${more}${data.pods.length === 50 ? " or more" : ""} others</li>`}
     </ul>
   </div>`;

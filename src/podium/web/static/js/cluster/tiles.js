@@ -1,9 +1,9 @@
 // A zone of a small cluster: a tile per node, with bars for load and a cell for each pod.
+import { shade } from "../colours.js";
 import { html } from "../dom.js";
 import { counted, percent, resourceName, taintText, workloadName } from "../format.js";
 import { neighbour } from "../keys.js";
-import { CORDONED, GHOST, NOT_READY, picture } from "./model.js";
-import { shade } from "./shades.js";
+import { CORDONED, GHOST, NOT_READY, picture, taintsOf } from "./model.js";
 
 export function flagWords(node) {
   const words = [];
@@ -15,32 +15,39 @@ export function flagWords(node) {
 
 export const fullness = (thousandths) => (thousandths > 1000 ? "over" : thousandths > 900 ? "full" : "");
 
-function Bar({ name, load }) {
+function Bar({ name, load, was = load }) {
   const share = Math.min(load / 1000, 1);
   return html`<span class=${`bar ${fullness(load)}`}>
     <span class="what">${resourceName(name)}</span>
     <span class="track"><span class="fill" style=${{ width: percent(share) }}></span></span>
-    <span class="share">${percent(load / 1000)}</span>
+    <span class="share">${was === load ? "" : `${percent(was / 1000)} → `}${percent(load / 1000)}</span>
   </span>`;
 }
 
 export function described(node) {
-  const taints = picture.taints[node.taints];
+  const taints = taintsOf(node);
   const parts = [
     `Node ${node.name}`,
+    ...(node.mark && node.mark.words ? [node.mark.words] : []),
     ...flagWords(node),
-    ...picture.resources.map((name, i) => `${resourceName(name)} ${percent(node.load[i] / 1000)}`),
+    ...picture.resources.flatMap((name, i) => (node.load[i] === null ? [] : [`${resourceName(name)} ${percent(node.load[i] / 1000)}`])),
     counted(node.pods.length, "pod"),
   ];
   if (taints.length) parts.push(`taints ${taints.map(taintText).join(", ")}`);
   return parts.join(", ");
 }
 
+const Cell = ({ workload, colour, kind = "" }) =>
+  html`<span class=${`cell ${kind}`} style=${{ [kind === "leaving" ? "borderColor" : "background"]: shade(workload, colour) }} title=${`${workloadName(workload)}${kind && `, ${kind}`}`}></span>`;
+
 function Tile({ node, colour, tabbable, selected, onOpen }) {
-  const taints = picture.taints[node.taints].filter((taint) => taint[0] !== "node.kubernetes.io/unschedulable" || !(node.flags & CORDONED));
+  const taints = taintsOf(node).filter((taint) => taint[0] !== "node.kubernetes.io/unschedulable" || !(node.flags & CORDONED));
   const words = flagWords(node);
-  return html`<button type="button" class=${`tile ${words.length ? "away" : ""}`} tabindex=${tabbable ? 0 : -1} data-node=${node.name} aria-pressed=${selected} onClick=${() => onOpen(node.name)}>
+  const { mark = { same: true } } = node;
+  const state = mark.same ? "" : `changed ${mark.gone ? "gone" : ""} ${mark.added ? "added" : ""}`;
+  return html`<button type="button" class=${`tile ${words.length ? "away" : ""} ${state}`} tabindex=${tabbable ? 0 : -1} data-node=${node.name} aria-pressed=${selected} onClick=${() => onOpen(node.name)}>
     <span class="name">${node.name}</span>
+    ${mark.words && html`<span class="mark-words">${mark.words}</span>`}
     ${(words.length > 0 || taints.length > 0) &&
     html`<span class="chips">
       ${words.map((word) => html`<span class="chip warn">${word}</span>`)}
@@ -48,11 +55,13 @@ function Tile({ node, colour, tabbable, selected, onOpen }) {
       ${taints.length > 2 && html`<span class="chip">+${taints.length - 2}</span>`}
     </span>`}
     <span class="bars">
-      ${picture.resources.map((name, i) => (i < 2 || name === "pods" || node.load[i] > 0) && html`<${Bar} key=${name} name=${name} load=${node.load[i]} />`)}
+      ${picture.resources.map((name, i) => node.load[i] !== null && (i < 2 || name === "pods" || node.load[i] > 0) && html`<${Bar} key=${name} name=${name} load=${node.load[i]} was=${mark.was ? mark.was[i] : undefined} />`)}
     </span>
     <span class="hidden">${counted(node.pods.length, "pod")}</span>
     <span class="cells" aria-hidden="true">
-      ${node.pods.map((pod) => html`<span class="cell" style=${{ background: shade(pod, colour) }} title=${workloadName(picture.workloads[pod])}></span>`)}
+      ${node.pods.map((pod) => html`<${Cell} workload=${picture.workloads[pod]} colour=${colour} />`)}
+      ${(mark.leaving || []).map((each) => html`<${Cell} workload=${each} colour=${colour} kind="leaving" />`)}
+      ${(mark.arriving || []).map((each) => html`<${Cell} workload=${each} colour=${colour} kind="arriving" />`)}
     </span>
   </button>`;
 }

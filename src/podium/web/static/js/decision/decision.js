@@ -1,9 +1,9 @@
-// A decision on one page: the sentence, the rejections, the heat map, the tie, the preemption.
+// A decision on one page: the sentence, the nodes, the tie, the rejections, the preemption.
 import { html, useEffect, useRef } from "../dom.js";
 import { clock, moment, number } from "../format.js";
 import { atQuery } from "../past.js";
 import { groupLink, nodeLink, podLink } from "../router.js";
-import { HeatMap } from "./heatmap.js";
+import { nodeTable } from "./node_table.js";
 import { player } from "./player.js";
 import { Preemption } from "./preemption.js";
 import { Rejections } from "./rejections.js";
@@ -86,7 +86,7 @@ function Tie({ decision }) {
 }
 
 function Unscored({ decision }) {
-  if (!decision.node || decision.nodes.feasible !== 1) return null;
+  if (decision.totals || !decision.node || decision.nodes.feasible !== 1) return null;
   return html`<section><h2>Scores</h2><p class="quiet">Nothing was scored: with one node that fits there is nothing to compare.</p></section>`;
 }
 
@@ -129,7 +129,23 @@ function Player({ decision }) {
     return running.stop;
   }, [key]);
   if (!nodes || !known) return null;
-  return html`<section><details class="play"><summary>Step by step</summary><div ref=${place}></div></details></section>`;
+  return html`<section><details class="play"><summary aria-keyshortcuts="s">Step by step</summary><div ref=${place}></div></details></section>`;
+}
+
+// All nodes with their scores or reasons; the script is that of the same page, too.
+function Nodes({ decision }) {
+  const place = useRef(null);
+  const shown = useRef(null);
+  const known = (decision.feasible || []).length > 0 || decision.rejections.some((group) => (group.nodes || []).length > 0);
+  useEffect(() => {
+    if (!place.current) shown.current = null;
+    else if (shown.current) shown.current.update(decision);
+    else shown.current = nodeTable(place.current, decision, { nodeLink });
+  }, [decision, known]);
+  if (!known) return null;
+  const [, scoredBy] = decision.ruleNames;
+  const words = decision.totals ? html`Scores <span class="quiet">${scoredBy === "priority" ? "priority × node" : "score plugin × node"}, 0 to ${decision.maxScore}; the stronger the colour, the better</span>` : "Nodes";
+  return html`<section aria-labelledby="heat-map"><h2 id="heat-map">${words}</h2><div ref=${place}></div></section>`;
 }
 
 function Headline({ decision }) {
@@ -154,7 +170,8 @@ export function Decision({ decision }) {
     <${Story} decision=${decision} />
     <${Player} decision=${decision} />
     <${Preemption} decision=${decision} />
-    ${decision.totals ? html`<${HeatMap} decision=${decision} />` : html`<${Unscored} decision=${decision} />`}
+    <${Unscored} decision=${decision} />
+    <${Nodes} decision=${decision} />
     <${Formulas} lines=${decision.scoreLines} />
     <${Tie} decision=${decision} />
     <${Devices} claims=${decision.claims} />

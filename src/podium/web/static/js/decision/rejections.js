@@ -17,10 +17,10 @@ function Group({ group, total, rule }) {
     <div class="what"><strong>${breakable(group.byRule ? group.byRule.map((each) => each.predicate).join(", ") : group.predicate || rule)}</strong>
       <span>${group.byRule ? group.byRule.map((each) => `${each.predicate}: ${each.reasons.join(", ")}`).join("; ") : html`<${Reasons} group=${group} />`}</span>
       ${group.curable && html`<span class="chip" title="Evicting pods from the node could change the answer">evicting could help</span>`}</div>
-    ${(group.causeLines || []).length > 0 &&
-    html`<ul class="causes" aria-label="Causes">${group.causeLines.map((line) => html`<li>${line.text}${line.count < group.count && html` <span class="quiet">${line.count <= line.nodes.length ? line.nodes.join(", ") : counted(line.count, "node")}</span>`}</li>`)}</ul>`}
     <div class="how-many"><span class="track"><span class="fill" style=${{ width: percent(group.count / Math.max(1, total)) }}></span></span>
       <span>${counted(group.count, "node")}</span></div>
+    ${(group.causeLines || []).length > 0 &&
+    html`<ul class="causes" aria-label="Causes">${group.causeLines.map((line) => html`<li>${line.text}${line.count < group.count && html` <span class="quiet">${line.count <= line.nodes.length ? line.nodes.join(", ") : counted(line.count, "node")}</span>`}</li>`)}</ul>`}
     ${names.length > 0 &&
     html`<details><summary>${names.length === 1 ? names[0] : `${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${number(names.length - 3)} more` : ""}`}</summary>
       <p class="names">${names.slice(0, SHOWN).map((name) => html`<a href=${nodeLink(name)}>${name}</a> `)}${names.length > SHOWN && html`<span class="quiet">and ${number(names.length - SHOWN)} more</span>`}</p>

@@ -55,7 +55,7 @@ export function CapacityForm() {
   return html`<form class="plan-form" onSubmit=${count} aria-label="Pods to count">
       <label class="editor wide">A Pod, or anything that makes pods; several are placed in the ratio of their replicas${from ? ` (from ${from})` : ""}
         <textarea rows="12" spellcheck="false" autocapitalize="off" value=${text} onInput=${(event) => kept.set({ text: event.target.value, from: "" })}></textarea></label>
-      <button type="submit" class="primary" disabled=${!text.trim() || state.at === "asking"}>Count</button>
+      <button type="submit" class="primary" aria-keyshortcuts="s" disabled=${!text.trim() || state.at === "asking"}>Count</button>
       <label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
         const [chosen] = event.target.files;
         if (chosen) kept.set({ text: await chosen.text(), from: chosen.name });

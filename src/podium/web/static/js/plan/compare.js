@@ -65,7 +65,7 @@ export function CompareForm() {
   return html`<form class="plan-form" onSubmit=${compare} aria-label="Rules to compare">
       <label>Compare what runs now with <select value=${form.name} onChange=${(event) => change({ name: event.target.value })}><option value=${OWN}>a text of your own</option>${data && data.named.map((each) => html`<option key=${each.name} value=${each.name}>${words(each)}</option>`)}</select></label>
       <label>Orders of arrival to pack nodes by <input type="number" min="0" max=${MOST_SEEDS} value=${form.seeds} onInput=${(event) => change({ seeds: event.target.value })} aria-describedby="seeds-help" /></label>
-      <button type="submit" class="primary" disabled=${state.at === "running" || (form.name === OWN && !text.trim())}>Compare</button>
+      <button type="submit" class="primary" aria-keyshortcuts="s" disabled=${state.at === "running" || (form.name === OWN && !text.trim())}>Compare</button>
       ${form.name === OWN && html`<label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
         const [chosen] = event.target.files;
         if (chosen) change({ text: await chosen.text(), from: chosen.name });

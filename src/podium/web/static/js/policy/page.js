@@ -85,7 +85,7 @@ function RulesForm({ found, profile, onApplied }) {
           : html`<${Editor} text=${text} setText=${setText} kind=${found.kind} />`}
       </div>
       <div class="actions">
-        <button type="button" class="primary" disabled=${!touched || state.at === "running"} onClick=${compare}>See what would change</button>
+        <button type="button" class="primary" aria-keyshortcuts="s" disabled=${!touched || state.at === "running"} onClick=${compare}>See what would change</button>
         ${found.readOnly ? html`<span class="quiet">These pages are read-only.</span>` : html`<button type="button" disabled=${!ready} onClick=${apply}>Apply</button>`}
         <button type="button" disabled=${!touched} onClick=${reset}>Reset</button>
       </div>
