@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     path: str
 
 
-class Result(NamedTuple):
+class FoundPage(NamedTuple):
     """A section that a search found, with the text around the first word."""
 
     page: HelpPage
@@ -116,13 +116,13 @@ class HelpLibrary:
         after = self.pages[self.order[at + 1]] if at + 1 < len(self.order) else None
         return before, after
 
-    def search(self, query: str) -> list[Result]:
+    def search(self, query: str) -> list[FoundPage]:
         """The sections that have all words, the best first."""
         words = query.lower().split()
         if not words:
             return []
         found = [
-            (-_score(page, section, words), number, Result(page, section, _around(section, words)))
+            (-_score(page, section, words), number, FoundPage(page, section, _around(section, words)))
             for number, (page, section) in enumerate(self._sections())
             if _has(page, section, words)
         ]
