@@ -122,7 +122,11 @@ class HelpLibrary:
         if not words:
             return []
         found = [
-            (-_score(page, section, words), number, FoundPage(page, section, _around(section, words)))
+            (
+                -_score(page, section, words),
+                number,
+                FoundPage(page, section, _around(section, words)),
+            )
             for number, (page, section) in enumerate(self._sections())
             if _has(page, section, words)
         ]
