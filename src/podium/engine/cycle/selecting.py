@@ -45,7 +45,7 @@ def select_from_answers(
     if rows is None or not count:
         return None
     decision.consumed, decision.feasible_count = len(order), count
-    rejections = answers.rejections()
+    rejections = answers.rows.columns.rejections()
     if groups is not None and groups.rejections:
         rejections = rejections + groups.rejections
     if rejections:
