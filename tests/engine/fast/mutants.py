@@ -44,7 +44,7 @@ def index_is_not_told() -> Iterator[None]:
     def write(self: Any, rows: Any, verdicts: Any, sums: Any) -> None:
         self.verdicts[rows], self.scores[rows] = verdicts, sums
         self._rejections = None
-        self._feasible = (None, self.scores)
+        self._feasible = (None, self.scores, {})
 
     with patch.object(AnswerColumns, "write", write):
         yield
@@ -173,9 +173,9 @@ def facts_stay() -> Iterator[None]:
     """Facts of the feasible rows are kept when these are others."""
 
     def facts_of(self: Any, rows: Any) -> Any:
-        return self._memo[1] if self.columns.is_feasible(rows) else None
+        return vars(self).setdefault("_facts", {}) if rows is self._feasible[1] else None
 
-    with patch.object(RowAnswers, "facts_of", facts_of):
+    with patch.object(AnswerColumns, "facts_of", facts_of):
         yield
 
 

@@ -38,14 +38,15 @@ def select_from_answers(
         return None
     pod, order = attempt.pod, attempt.order
     groups = answers.grouped(pod, order)
-    if groups is None and not view.nodes.names_once(order):
-        return None
-    rows = order if groups is not None else answers.feasible(order)
-    count = 0 if rows is None else len(rows) if groups is None else groups.feasible_rows
-    if rows is None or not count:
-        return None
+    if groups is not None:
+        rows, count = order, groups.feasible_rows
+    else:
+        found = answers.feasible(order) if view.nodes.names_once(order) else None
+        if found is None or not len(found):
+            return None
+        rows, count = found, len(found)
     decision.consumed, decision.feasible_count = len(order), count
-    rejections = answers.rejections()
+    rejections = answers.rows.columns.rejections()
     if groups is not None and groups.rejections:
         rejections = rejections + groups.rejections
     if rejections:
@@ -56,10 +57,10 @@ def select_from_answers(
         _check_pre_scores(view, attempt, answers.plan)
     best = answers.best_of_groups(pod, groups) if groups is not None else None
     if best is None:
-        rows = answers.feasible(order)
-        if rows is None:
+        found = answers.feasible(order)
+        if found is None:
             return None
-        best = _best_of(pod, answers, rows)
+        rows, best = found, _best_of(pod, answers, found)
     attempt.mark("Prioritizing done")
     if attempt.evidence is not None:
         attempt.evidence.note_answers(pod, order, answers)

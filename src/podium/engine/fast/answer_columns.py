@@ -7,7 +7,7 @@ true while another one is not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from podium.engine.state.verdicts import histogram
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from podium.engine.framework.tuning import Tuning
     from podium.engine.rows.row_groups import Grouping, GroupLayout, GroupLayouts, RowGroups
@@ -50,7 +50,8 @@ class AnswerColumns:
     #: Groupings that tell too many rows apart for an index.
     _too_many: set[Grouping]
     _rejections: Counter[int] | None
-    _feasible: tuple[np.ndarray | None, np.ndarray]
+    #: An order, the feasible rows in it, and facts of these; the order is None if they changed.
+    _feasible: tuple[np.ndarray | None, np.ndarray, dict[Hashable, Any]]
 
     def __init__(self, view: View, layouts: GroupLayouts, tuning: Tuning) -> None:
         self._view = view
@@ -77,7 +78,7 @@ class AnswerColumns:
         self._rejected = 0
         #: Whether a decision may have the counter, so that the next change is made to a copy.
         self._is_counter_shared = False
-        self._feasible = (None, self._view.nodes.order)
+        self._feasible = (None, self.scores, {})
 
     def start_round(self, changed: int) -> None:
         """Note how many rows are to be written; drop the indexes if they cost more to keep."""
@@ -116,7 +117,7 @@ class AnswerColumns:
     def _note_many(self, rows: np.ndarray, before: np.ndarray, verdicts: np.ndarray) -> None:
         """Bring the feasible rows and the counts up to date: all of these rows differ."""
         if ((before == FITTING) != (verdicts == FITTING)).any():
-            self._feasible = (None, self.scores)
+            self._feasible = (None, self.scores, {})
         if self._rejections is None:
             return
         known = self._view.nodes.known[rows]
@@ -129,7 +130,7 @@ class AnswerColumns:
     def _note_verdict(self, row: int, before: int, verdict: int) -> None:
         """Bring what is derived from verdicts up to date: the row has another one."""
         if FITTING in (before, verdict):
-            self._feasible = (None, self.scores)
+            self._feasible = (None, self.scores, {})
         if self._rejections is not None and self._view.nodes.known[row]:
             for code, number in ((verdict & CODE, 1), (before & CODE, -1)):
                 if code:
@@ -151,6 +152,7 @@ class AnswerColumns:
         """The nodes of these rows changed: keep the indexes whose rows are in the same groups."""
         self._indexes = {key: each for key, each in self._indexes.items() if each.holds(rows)}
         self._too_many.clear()
+        self._feasible = (None, self.scores, {})
 
     # Reading --------------------------------------------------------------------------------------
 
@@ -174,12 +176,12 @@ class AnswerColumns:
     def feasible(self, order: np.ndarray) -> np.ndarray:
         """The rows that fit, in order; the same array while none changes."""
         if self._feasible[0] is not order:
-            self._feasible = (order, order[self.scores.take(order) != UNFIT])
+            self._feasible = (order, order[self.scores.take(order) != UNFIT], {})
         return self._feasible[1]
 
-    def is_feasible(self, rows: np.ndarray) -> bool:
-        """Whether this is the array that `feasible` gave."""
-        return rows is self._feasible[1]
+    def facts_of(self, rows: np.ndarray) -> dict[Hashable, Any] | None:
+        """Where facts of the nodes of these rows are kept; None unless `feasible` gave the rows."""
+        return self._feasible[2] if rows is self._feasible[1] else None
 
     def codes(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Verdict codes, and the positions of the rules that gave them, in this order."""

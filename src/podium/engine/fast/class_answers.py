@@ -222,7 +222,8 @@ class ClassAnswers:
             ]
         except AttemptError:
             return JointScores(known, constant, differing, None)
-        return JointScores(known, constant, differing, _common(parts))
+        grouping = _united(parts) if all(keys or tallies for keys, tallies in parts) else None
+        return JointScores(known, constant, differing, grouping)
 
     # Answering ------------------------------------------------------------------------------------
 
@@ -274,8 +275,8 @@ class ClassAnswers:
         evaluated = self._evaluated
         if min(each.position for each in evaluated) < self.rows.last_position:
             return None
-        found = _common([Grouping(each.rule.domain_keys(pod, self.view)) for each in evaluated])
-        return None if found is None else _united([found, grouping])
+        keys = [each.rule.domain_keys(pod, self.view) for each in evaluated]
+        return _united([grouping, *map(Grouping, keys)]) if all(keys) else None
 
     def best_of_groups(
         self, pod: Incoming, found: FeasibleGroups
@@ -298,10 +299,6 @@ class ClassAnswers:
         except AttemptError:
             return None
         return found.table.best(groups, scores.tolist())
-
-    def rejections(self) -> Counter[int]:
-        """How many nodes were rejected with which verdict by single rows, as it is now."""
-        return self.rows.columns.rejections()
 
     def feasible(self, order: np.ndarray) -> np.ndarray | None:
         """The rows that fit, in order, if single rows decide that; kept while none changes."""
@@ -336,7 +333,7 @@ class ClassAnswers:
         kept, profile = self.rows, self.profile
         if not kept.has_scores():
             return run_scores(pod, ManyRows(self.view, rows), profile.priorities, profile)
-        at = ManyRows(self.view, rows, kept.facts_of(rows))
+        at = ManyRows(self.view, rows, kept.columns.facts_of(rows))
         joint = self._joint
         if joint is None:
             joint = self._joint = self._ask_joint_scores(pod)
@@ -355,11 +352,6 @@ def _united(parts: Sequence[Grouping]) -> Grouping:
     keys = {key for each in parts for key in each.keys}
     tallies = dict.fromkeys(tally for each in parts for tally in each.tallies)
     return Grouping(tuple(sorted(keys)), tuple(tallies))
-
-
-def _common(parts: Sequence[Grouping]) -> Grouping | None:
-    """The same, if each of these says what the rows of a group have in common."""
-    return _united(parts) if all(keys or tallies for keys, tallies in parts) else None
 
 
 class _Steady:
@@ -431,13 +423,11 @@ class AnswerCache:
 
     def shared_rows(self, pod: Incoming, key: Hashable, rules: RowRules) -> RowAnswers:
         """The answers for single rows that classes with this key share."""
-        found = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = self.new_rows(pod, rules)
-            self._shared.move_to_end(key)
+        known = self._shared.get(key)
+        found = self._shared[key] = known or self.new_rows(pod, rules)
+        self._shared.move_to_end(key)
+        if known is None:
             self.trim_rows()
-        else:
-            self._shared.move_to_end(key)
         return found
 
     def new_rows(self, pod: Incoming, rules: RowRules) -> RowAnswers:

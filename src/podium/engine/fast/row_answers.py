@@ -7,7 +7,7 @@ tell apart (`Rule.row_key`): pods that differ in labels, claims or affinity only
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,8 +75,6 @@ class RowAnswers:
         #: Rows on which some score is out of range: by the node alone; with its pods, if it fits.
         self._node_wrong: set[int] = set()
         self._wrong: set[int] = set()
-        #: Facts of the feasible rows; they hold for every class of pods.
-        self._memo: tuple[np.ndarray | None, dict[Hashable, Any]] = (None, {})
         self.rebuild(pod)
 
     # Keeping up with the cluster ------------------------------------------------------------------
@@ -104,7 +102,6 @@ class RowAnswers:
             if before != self._scoring:
                 self.rebuild(pod)
                 return
-            self._memo = (None, {})
             nodes = frozenset(~entry for entry in rows if entry < 0)
             rows = {entry for entry in rows if entry >= 0} | nodes
         if view.pods.unknown_nodes:
@@ -134,7 +131,6 @@ class RowAnswers:
         self._follower.start_over()
         self._node_wrong.clear()
         self._wrong.clear()
-        self._memo = (None, {})
         self._sort_scores(pod)
         cls = pod.cls
         #: Filters on the pods of a row that look at its resource numbers, and those that look at
@@ -253,8 +249,10 @@ class RowAnswers:
             code, position = run_filters_on_row(pod, OneRow(self.view, row), self._others)
             rejected = min(rejected, position << SHIFT | code)
         verdict = min(verdict, rejected)
-        if wrong or self._wrong:
-            _put(self._wrong, row, wrong=wrong and verdict == FITTING)
+        if wrong and verdict == FITTING:
+            self._wrong.add(row)
+        elif self._wrong:
+            self._wrong.discard(row)
         return verdict, total + given if verdict == FITTING else UNFIT
 
     def _of_numbers(self, pod: Incoming, row: int) -> RowAnswer:
@@ -280,14 +278,6 @@ class RowAnswers:
             return True
         return not any(self.columns.verdicts.item(row) == FITTING for row in self._node_wrong)
 
-    def facts_of(self, rows: np.ndarray) -> dict[Hashable, Any] | None:
-        """Where facts of these rows may be kept; None if they are not the feasible rows."""
-        if not self.columns.is_feasible(rows):
-            return None
-        if self._memo[0] is not rows:
-            self._memo = (rows, {})
-        return self._memo[1]
-
 
 def _mark(
     wrong_rows: set[int],
@@ -307,13 +297,6 @@ def _packed(codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
     found: np.ndarray = positions.astype(np.int64) << SHIFT
     found |= codes
     return found
-
-
-def _put(wrong_rows: set[int], row: int, *, wrong: bool) -> None:
-    if wrong:
-        wrong_rows.add(row)
-    else:
-        wrong_rows.discard(row)
 
 
 class BlockRules:

@@ -6,7 +6,7 @@ import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -247,15 +247,7 @@ class _Merged(Sequence[int]):
     def __len__(self) -> int:
         return sum(map(len, self._lists))
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> int:  # type: ignore[override]  # no slices are taken
         if not 0 <= index < len(self):
             raise IndexError(index)
         if index == 0:

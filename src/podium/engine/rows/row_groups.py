@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ class Grouping(NamedTuple):
     tallies: tuple[Tally, ...] = ()
 
 
-class RowGroups(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RowGroups:
     """Some groups of rows, which share their values of the label keys with one row of each."""
 
     #: The tallies may count other numbers on these rows by now; `tallied` has those of the groups.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -94,6 +94,18 @@ def shape_errors(points: list[tuple[int, int]]) -> Iterator[str]:
             yield f"score valuses not be greater than {MAX_SCORE}. Score[{i}]=={score}"
 
 
+class _Checked(NamedTuple):
+    """What is checked for a class: column and amount of each resource, names and reasons."""
+
+    amounts: list[tuple[int, int]]
+    #: In the order reported; the first is the number of pods.
+    names: list[str]
+    reasons: tuple[Reason, ...]
+
+
+_PODS_ALONE = _Checked([], ["pods"], (insufficient("pods"),))
+
+
 class PodFitsResources(BitFilter):
     """The node must have room for one more pod and for all its requests.
 
@@ -108,7 +120,7 @@ class PodFitsResources(BitFilter):
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
         #: Extended resources that only an extender looks after.
         self.ignored = ignored
-        self._kept: KeptPerClass[tuple[list[tuple[int, int]], list[str]]] = KeptPerClass()
+        self._kept: KeptPerClass[_Checked] = KeptPerClass()
 
     def row_key(self, cls: PodClass) -> Hashable:
         """The requests."""
@@ -125,10 +137,9 @@ class PodFitsResources(BitFilter):
         """On every row: only resource numbers of the row are read."""
         return all_rows(at)
 
-    def _checked(self, cls: PodClass, view: View) -> tuple[list[tuple[int, int]], list[str]]:
-        """Column and amount of each resource to check, and the names, in the order reported."""
+    def _checked(self, cls: PodClass, view: View) -> _Checked:
         if not any(cls.wanted) and not cls.scalars:
-            return [], ["pods"]
+            return _PODS_ALONE
         # The list of ignored resources is lost along with the facts about other pods.
         lost = self.ignored and cls.scalars and metadata_unavailable(cls, view)
         ignored = self.ignored if not lost else frozenset()
@@ -136,13 +147,13 @@ class PodFitsResources(BitFilter):
 
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """Pods, the native resources, then scalar resources by name."""
-        return tuple(map(insufficient, self._checked(pod.cls, view)[1]))
+        return self._checked(pod.cls, view).reasons
 
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource of which too little is left."""
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         bit = 2
-        for column, wanted in self._checked(pod.cls, at.view)[0]:
+        for column, wanted in self._checked(pod.cls, at.view).amounts:
             lacking = at.allocatable(column) < at.wrap(at.requested(column) + wanted)
             short = short | (lacking * bit)
             bit <<= 1
@@ -150,7 +161,7 @@ class PodFitsResources(BitFilter):
 
     def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
         """The requests."""
-        amounts, names = self._checked(pod.cls, view)
+        amounts, names, _ = self._checked(pod.cls, view)
         for (_, wanted), name in zip(amounts, names[1:], strict=True):
             if wanted:
                 yield Prepared(self.name, "request", resource=name, amount=wanted)
@@ -162,7 +173,7 @@ class PodFitsResources(BitFilter):
             return
         numbers = memo.get(self.name)
         if numbers is None:
-            amounts, names = self._checked(pod.cls, at.view)
+            amounts, names, _ = self._checked(pod.cls, at.view)
             numbers = memo[self.name] = ResourceNumbers(
                 at.view,
                 (
@@ -173,7 +184,7 @@ class PodFitsResources(BitFilter):
         yield from numbers.lacking(insufficient("pods"), at.row, _lacks)
 
     def _causes_on_trial(self, pod: Incoming, at: OneRow) -> Iterator[Cause]:
-        amounts, names = self._checked(pod.cls, at.view)
+        amounts, names, _ = self._checked(pod.cls, at.view)
         yield from lacking_pods(insufficient("pods"), at)
         for (column, wanted), name in zip(amounts, names[1:], strict=True):
             if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
@@ -181,21 +192,20 @@ class PodFitsResources(BitFilter):
 
     def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
         """The resource numbers of the row."""
-        return room_keys([column for column, _ in self._checked(pod.cls, at.view)[0]], at)
+        return room_keys([column for column, _ in self._checked(pod.cls, at.view).amounts], at)
 
 
 def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
     return allocatable < wrap(requested + wanted)
 
 
-def _resources_to_check(
-    cls: PodClass, view: View, ignored: frozenset[str]
-) -> tuple[list[tuple[int, int]], list[str]]:
+def _resources_to_check(cls: PodClass, view: View, ignored: frozenset[str]) -> _Checked:
     names = {column: name for name, column in view.nodes.resources.items()}
     scalars = sorted((names[column], column, number) for column, number in cls.scalars.items())
     kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
     amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
-    return amounts, ["pods", *NATIVE, *(name for name, _, _ in kept)]
+    names_checked = ["pods", *NATIVE, *(name for name, _, _ in kept)]
+    return _Checked(amounts, names_checked, tuple(map(insufficient, names_checked)))
 
 
 class GeneralPredicates(BitFilter):
@@ -235,11 +245,10 @@ class GeneralPredicates(BitFilter):
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The bits of the parts, shifted apart."""
         first, *others = self._active(pod.cls)
-        bits = first.bits(pod, at)
-        shift = len(first.reasons_of(pod, at.view)) if others else 0
+        bits, before, shift = first.bits(pod, at), first, 0
         for part in others:
-            bits = bits | (part.bits(pod, at) << shift)
-            shift += len(part.reasons_of(pod, at.view))
+            shift += len(before.reasons_of(pod, at.view))
+            bits, before = bits | (part.bits(pod, at) << shift), part
         return bits
 
     def cause_parts(self, cls: PodClass) -> list[BitFilter]:
