@@ -96,6 +96,13 @@ class CreatePods(_Counted, tag="createPods", frozen=True):
     duration: str = "0s"
     duration_param: str = ""
     template_params: dict[str, Any] = {}
+    #: The parameter that the count is multiplied by.
+    count_multiplier_param: str = ""
+
+    def number(self, params: Params) -> int:
+        """The count of the operation, perhaps so many for each of something."""
+        given = self.count_multiplier_param
+        return super().number(params) * (int(parameter(given, params)) if given else 1)
 
     def is_steady(self, params: Params) -> bool:
         """Whether batches of pods follow each other until the time is over."""
@@ -122,6 +129,10 @@ class CreateAny(_Counted, tag="createAny", frozen=True):
     template_path: str = ""
     namespace: str = ""
     template_params: dict[str, Any] = {}
+
+
+class CreatePodGroups(CreateAny, tag="createPodGroups", frozen=True):
+    """Creates pod groups from one template."""
 
 
 class UpdateAny(_Counted, tag="updateAny", frozen=True):
@@ -220,6 +231,7 @@ Known = (
     | CreatePods
     | CreatePodSets
     | CreateAny
+    | CreatePodGroups
     | UpdateAny
     | CreateResourceDriver
     | CreateResourceClaims

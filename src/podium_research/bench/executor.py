@@ -7,6 +7,7 @@ the clock, and a sleep operation adds to it without waiting.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +37,7 @@ from podium_research.bench.definitions import (
     CreateAny,
     CreateNamespaces,
     CreateNodes,
+    CreatePodGroups,
     CreatePods,
     CreatePodSets,
     CreateResourceClaims,
@@ -101,6 +103,8 @@ class WorkloadExecutor:
         self.workload = workload
         self.simulation = simulation
         self.pending: dict[str, Pod] = {}
+        #: The pods among them that name a pod group, by group and uid.
+        self._grouped: defaultdict[str, dict[str, Pod]] = defaultdict(dict)
         self.victims = 0
         self._params: Params = workload.params
         self._clock = clock
@@ -129,6 +133,7 @@ class WorkloadExecutor:
             CreatePods: self._create_pods,
             CreatePodSets: self._create_pod_sets,
             CreateAny: self._create_any,
+            CreatePodGroups: self._create_any,
             UpdateAny: self._update_any,
             CreateResourceDriver: self._create_driver,
             CreateResourceClaims: self._create_claims,
@@ -308,7 +313,8 @@ class WorkloadExecutor:
         while waiting != len(self.pending):
             waiting = len(self.pending)
             for pod in self._waiting(op):
-                self.schedule(pod)
+                if pod.uid in self.pending:  # it may have been placed with others of its group
+                    self.schedule(pod)
 
     def _waiting(self, op: Barrier) -> list[Pod]:
         return [
@@ -374,7 +380,9 @@ class WorkloadExecutor:
 
     def delete_pod(self, uid: str) -> None:
         """Delete a pending or placed pod; a pod that was preempted is gone already."""
-        self.pending.pop(uid, None)
+        pod = self.pending.pop(uid, None)
+        if pod is not None and self._grouped[pod.group].pop(uid, None) is not None:
+            self.simulation.cache.columns.pods.groups.forget(pod)
         if self.simulation.cache.columns.pods.by_uid.get(uid) is not None:
             self.simulation.remove(uid)
             self.devices.pod_gone(uid)
@@ -393,8 +401,8 @@ class WorkloadExecutor:
 
     # Decisions
 
-    def schedule(self, pod: Pod) -> bool:
-        """Schedule a pod; whether it has a node now."""
+    def schedule(self, pod: Pod) -> int:
+        """Schedule a pod, with the others of its group that wait; how many have a node now."""
         section = self._section
         if section is None or not section.counts(pod):
             return self._schedule(pod)
@@ -402,21 +410,39 @@ class WorkloadExecutor:
             tried.placed = self._schedule(pod)
         return tried.placed
 
-    def _schedule(self, pod: Pod) -> bool:
-        decision = None
-        for step in self.simulation.run((pod,)):
-            decision = step.decision
+    def _schedule(self, pod: Pod) -> int:
+        together = {each.uid: each for each in self._with_group(pod)}
+        self.pending.update(together or {pod.uid: pod})
+        placed, cycle = 0, None
+        for step in self.simulation.run(tuple(together.values())):
+            decision, uid = step.decision, step.pod.uid
             preemption = decision.preemption
             if preemption is not None and preemption.node is not None:
                 self.victims += len(preemption.candidates[preemption.node].uids)
+            if step.group is not None and step.group is not cycle:
+                cycle = step.group
+                self.victims += len(cycle.preemption.uids) if cycle.preemption is not None else 0
             if self._watch is not None:
                 self._watch(step)
-        if decision is not None and decision.node is not None:
-            self.pending.pop(pod.uid, None)
-            self.devices.note_placed(pod)
-            return True
-        self.pending[pod.uid] = pod
-        return False
+            if decision.node is not None:
+                placed += 1
+                del self.pending[uid]
+                self._grouped[pod.group].pop(uid, None)
+                self.devices.note_placed(together[uid])
+        return placed
+
+    def _with_group(self, pod: Pod) -> Sequence[Pod]:
+        """The pod, or all pods of its group that wait; none before a gang has its minimum."""
+        simulation = self.simulation
+        if not pod.group or not simulation.profile.schedules_groups:
+            return (pod,)
+        waiting = self._grouped[pod.group]
+        waiting[pod.uid] = pod
+        simulation.groups.expect((pod,))
+        group = simulation.groups.named(pod.group)
+        known = simulation.cache.columns.pods.groups.count(pod.group)
+        is_held = group is None or (group.is_gang and known < group.min_count)
+        return () if is_held else tuple(waiting.values())
 
     def tick(self) -> None:
         """Take the background steps that are due now."""

@@ -25,9 +25,10 @@ _WINDOW = 200
 
 @dataclass(slots=True)
 class MeasuredAttempt:
-    """One attempt at a pod."""
+    """One attempt at a pod, or at the pods of its group."""
 
-    placed: bool = False
+    #: How many pods got a node.
+    placed: int = 0
 
 
 class MeasuredSection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from podium.errors import InputError
 from podium.generations.known import GENERATIONS
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.library.profile_source import ProfileSource
     from podium_research.bench.definitions import BenchWorkload
-
-#: Gates of operations that are not executed here.
-_NOT_EXECUTED: Final = frozenset({"GenericWorkload"})
 
 
 def profile_for(workload: BenchWorkload, source: ProfileSource) -> Profile:
@@ -50,8 +47,6 @@ def gates_for(workload: BenchWorkload, generation: Generation) -> Mapping[str, b
 
 
 def _can_be_on(name: str, gate: FeatureGate | None, generation: Generation) -> bool:
-    if name in _NOT_EXECUTED:
-        return False
     if gate is not None:
         return gate.default or not gate.fixed
     # Removed gates were on by default before; what remains is younger, or of another program.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from podium.host.history_rules import record_options, recorded_rules
 from podium.library.profile_source import ProfileSource
@@ -149,6 +154,43 @@ def test_a_cycle_is_whole_in_every_segment_and_in_a_copy_with_other_names(tmp_pa
     assert {each.difference for each in groups} == {""}
     assert {each.difference for each in pods} == {None}
     assert "default/g" not in {each.entry.group for each in groups}
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_no_gang_is_below_its_minimum_and_every_random_history_follows(seed: int) -> None:
+    dice = Random(seed)  # noqa: S311  not a secret
+    minimum = {f"g{n}": dice.randint(1, 4) for n in range(3)}
+
+    def script(cluster: SimulatedCluster) -> None:
+        classes = [priority_class("low", 1), priority_class("high", 100)]
+        cluster.load([*classes, node("n0", "4"), *(pod(f"s{n}", None, "1") for n in range(3))])
+        for number, (name, needed) in enumerate(minimum.items()):
+            named = {"priorityClassName": dice.choice(("low", "high"))}
+            size = needed + dice.randint(-1, 2)
+            cpu = dice.choice(("500m", "1", "2"))
+            cluster.load([group(needed, name, **named)])
+            cluster.load([pod(f"{name}-{n}", name, cpu, **named) for n in range(size)])
+            cluster.run_for(dice.choice((1, 5)))
+            cluster.load([node(f"n{number + 1}", dice.choice("24"))])
+            cluster.run_for(dice.choice((1, 30)))
+            _check(cluster, minimum)
+
+    with TemporaryDirectory() as folder:
+        groups, pods = made_again(recorded(Path(folder), script))
+    assert {each.difference for each in groups} <= {""}
+    assert {each.difference for each in pods} <= {None}
+
+
+def _check(cluster: SimulatedCluster, minimum: dict[str, int]) -> None:
+    """A gang has its minimum on nodes, or nothing; victims may leave fewer behind."""
+    evicted = any(each["reason"] == "Preempted" for each in cluster.registry.list("Event"))
+    on_nodes = Counter(
+        each["spec"]["schedulingGroup"]["podGroupName"]
+        for each in cluster.registry.list("Pod")
+        if each["spec"].get("nodeName") and "schedulingGroup" in each["spec"]
+    )
+    assert evicted or all(count >= minimum[name] for name, count in on_nodes.items())
 
 
 def test_a_changed_cycle_is_found(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def test_every_size_of_every_case_is_a_workload() -> None:
 
 
 def test_the_samples_use_every_operation() -> None:
-    others = [op for each in read_workloads(SAMPLE.parent / "devices.yaml") for op in each.ops]
+    files = (SAMPLE.parent / name for name in ("devices.yaml", "pod-groups.yaml"))
+    others = [op for file in files for each in read_workloads(file) for op in each.ops]
     used = {type(op).__struct_config__.tag for op in [*sample("Everything/Small").ops, *others]}
 
     assert used == set(OPCODES)

@@ -108,9 +108,18 @@ def check_taint_rule(rule: DeviceTaintRule) -> Faults:
             yield Fault(f"spec.deviceSelector.{name}", "is empty", hint)
 
 
+def _unsupported(path: str, gate: str) -> Fault:
+    what = f"needs the feature gate {gate}, which is off by default and not supported"
+    return Fault(path, what, "leave it out")
+
+
 def _device(device: Device, path: str) -> Faults:
     if not device.name:
         yield Fault(f"{path}.name", "is missing", "name the device")
+    for index, consumed in enumerate(device.consumes_counters or ()):
+        if consumed.compatibility_groups:
+            where = f"{path}.consumesCounters[{index}].compatibilityGroups"
+            yield _unsupported(where, "DRADeviceCompatibilityGroups")
     for name, attribute in (device.attributes or {}).items():
         values = (
             attribute.int_value,
@@ -172,6 +181,8 @@ def _one(request: ExactDeviceRequest | DeviceSubRequest, path: str) -> Faults:
         yield Fault(f"{path}.count", what, f"leave it out with {ALL_DEVICES}")
     if count < 0:
         yield Fault(f"{path}.count", f"{count} is negative", "use one or more")
+    if request.derived_attributes:
+        yield _unsupported(f"{path}.derivedAttributes", "DRADerivedAttributes")
     yield from _selectors(request.selectors, f"{path}.selectors")
 
 

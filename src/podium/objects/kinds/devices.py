@@ -84,6 +84,12 @@ class CapacityRequirements(Value, frozen=True):
     requests: dict[str, RawQuantity] | None = None
 
 
+class DerivedAttribute(Value, frozen=True):
+    """An attribute that is computed from others; no release has it on by default."""
+
+    name: str = ""
+
+
 class ExactDeviceRequest(Value, frozen=True):
     """A request for a number of devices of one class, or for all of them."""
 
@@ -94,6 +100,7 @@ class ExactDeviceRequest(Value, frozen=True):
     admin_access: bool | None = None
     tolerations: list[DeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
+    derived_attributes: list[DerivedAttribute] | None = None
 
 
 class DeviceSubRequest(Value, frozen=True):
@@ -106,6 +113,7 @@ class DeviceSubRequest(Value, frozen=True):
     count: Int64 = 0
     tolerations: list[DeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
+    derived_attributes: list[DerivedAttribute] | None = None
 
 
 class DeviceRequest(Value, frozen=True):
@@ -290,6 +298,8 @@ class CounterConsumption(Value, frozen=True):
 
     counter_set: str = ""
     counters: dict[str, Counter] | None = None
+    #: Only devices with a common group share counters; no release has it on by default.
+    compatibility_groups: list[str] | None = None
 
 
 class DeviceTaint(Value, frozen=True):
