@@ -11,6 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -123,11 +124,15 @@ def test_far_seeds_that_failed_once(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_is_a_page(tmp_path: Path) -> None:
-    file = tmp_path / "seed.html"
+def test_a_seed_is_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    assert one(make_plan(3), shrink=False, page=str(file)) == 0
+    assert one(make_plan(3), shrink=False) == 0
 
+    file = tmp_path / "world-seed-3.html"
+    assert capsys.readouterr().out.endswith(f"its history: {file.as_uri()}\n")
     text = file.read_text("utf-8")
     assert "Everything holds." in text
     assert all(f'class="{kind}"' in text for kind in ("write", "fault", "decision"))
