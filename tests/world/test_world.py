@@ -116,6 +116,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(203023, id="a pod is assumed and forgotten on a port that another one uses"),
         pytest.param(210850, id="bindings and other writes stay without an answer at the end"),
         pytest.param(211800, id="v1.13 does not try a pod that no API server would bind"),
+        pytest.param(300215, id="the start of a shadow is refused"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:
