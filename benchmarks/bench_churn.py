@@ -4,10 +4,10 @@ python benchmarks/bench_churn.py                     ten minutes on each
 python benchmarks/bench_churn.py --seconds 120       another length
 python benchmarks/bench_churn.py --program lab       one of them alone
 
-So many pods are created each second, and each is deleted once 500 are there. The first and the last
-tenth of the time are compared: memory and descriptors of the program at the end of each, and the
-time from the creation of a pod to the watch event with its node. `podium run` schedules for a real
-API server, which shares this machine.
+So many pods are created each second, and each is deleted once 500 are there. The first, the fifth
+and the last tenth of the time are compared: memory and descriptors of the program at the end of
+each, and the time from the creation of a pod to the watch event with its node. `podium run`
+schedules for a real API server, which shares this machine.
 """
 
 from __future__ import annotations
@@ -104,22 +104,21 @@ class Churn:
         self._number = 0
 
     async def run(self, seconds: float, rate: float) -> dict[str, Any]:
-        """The figures of the first and of the last tenth of the time."""
+        """The figures of the first, the fifth and the last tenth of the time."""
         watching = asyncio.ensure_future(self._watch())
         part = seconds / 10
+        tenths: list[dict[str, Any]] = []
         try:
             await self._until_it_schedules(watching)
             began = time.monotonic()
-            await self._during(began, part, rate)
-            first = self._figures()
-            await self._during(began + part, seconds - 2 * part, rate)
-            self._latencies.clear()
-            await self._during(began + seconds - part, part, rate)
-            last = self._figures()
+            for tenth in range(10):
+                await self._during(began + tenth * part, part, rate)
+                tenths.append(self._figures())
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-        return {"seconds": seconds, "created": self._number, "first": first, "last": last}
+        compared = {"first": tenths[0], "fifth": tenths[4], "last": tenths[-1]}
+        return {"seconds": seconds, "created": self._number, **compared}
 
     async def _until_it_schedules(self, watching: asyncio.Task[None]) -> None:
         """Wait for the first pod to get a node."""
@@ -179,12 +178,12 @@ class Churn:
 
     def _figures(self) -> dict[str, Any]:
         """What there is to tell of the pods since the last call, and of the program now."""
-        milliseconds = np.array(self._latencies) * 1000
+        number, milliseconds = len(self._latencies), np.array(self._latencies or [0.0]) * 1000
         self._latencies.clear()
         status = Path(f"/proc/{self._pid}/status").read_text("utf-8")
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         return {
-            "pods": len(milliseconds),
+            "pods": number,
             "p50 ms": round(float(np.percentile(milliseconds, 50)), 1),
             "p99 ms": round(float(np.percentile(milliseconds, 99)), 1),
             "memory MiB": round(int(found[1]) / 1024, 1) if found else 0.0,

@@ -574,10 +574,10 @@ def _readers(found: dict[str, Any]) -> Iterator[str]:
 
 CHURN = """## Churn
 
-Pods come and go for a long time, as fast as the table says: {rate:g} a second are created, and each
-is deleted once so many are there. The first and the last tenth of the time are compared. Memory and
-descriptors are those of the program at the end of each. Latency is the time from the creation of a
-pod to the watch event with its node.
+Pods come and go for a long time: {rate:g} a second are created, and each is deleted once 500 are
+there. Memory and descriptors are those of the program at the end of a tenth of the time; what it
+keeps of the past (decisions, histories, Events) fills up to its limits at first. Latency is the time
+from the creation of a pod to the watch event with its node.
 """
 
 
@@ -585,7 +585,7 @@ def _churn(found: dict[str, Any]) -> Iterator[str]:
     yield CHURN.format(rate=found["pods per second"])
     rows = []
     for name, each in found["programs"].items():
-        for when in ("first", "last"):
+        for when in ("first", "fifth", "last"):
             part = each[when]
             rows.append(
                 (
