@@ -576,8 +576,8 @@ CHURN = """## Churn
 
 Pods come and go for a long time: {rate:g} a second are created, and each is deleted once 500 are
 there. Memory and descriptors are those of the program at the end of a tenth of the time; what it
-keeps of the past (decisions, histories, Events) fills up to its limits at first. Latency is the time
-from the creation of a pod to the watch event with its node.
+keeps of the past (decisions, histories, Events) fills up to its limits at first. Latency is the
+time from the creation of a pod to the watch event with its node.
 """
 
 

@@ -84,6 +84,8 @@ MOST_PODS_PER_SECOND = 50
 MOST_PREEMPTIONS = 3
 #: After this time every pod is attempted again, whatever has happened, and a little more.
 LONGEST_PARKED = 340.0
+#: Within this time a scheduler has released what it does not need any more.
+CLEAN_UP = 2.0
 #: After how many runs garbage is collected.
 _SEEDS_PER_COLLECTION = 5
 
@@ -385,6 +387,8 @@ class World:
                 if self._waits_for_time():
                     cluster.run_for(LONGEST_PARKED)
                     self._rest()
+                cluster.run_for(CLEAN_UP)
+                self._rest()
                 self._check_rest()
             if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")

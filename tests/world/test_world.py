@@ -117,6 +117,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(210850, id="bindings and other writes stay without an answer at the end"),
         pytest.param(211800, id="v1.13 does not try a pod that no API server would bind"),
         pytest.param(300215, id="the start of a shadow is refused"),
+        pytest.param(300452, id="an earlier configuration is released at the end"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:
