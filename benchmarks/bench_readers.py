@@ -2,10 +2,10 @@
 
 A scheduler decides about one pod after the other, as its loop does, while four readers ask one
 question after the other, of one kind at a time: decisions with their causes, a manifest to explain,
-the map of the cluster, the last decisions, a comparison of configurations. A thread wakes at
-intervals, as that of the lease does. The figures are the time from one decision to the next, by the
-clock and in processor time of the whole program, and how late the thread wakes. Processor time is
-the steadier figure on a machine that does other work.
+the map of the cluster, a search for pods, the last decisions, a comparison of configurations. A
+thread wakes at intervals, as that of the lease does. The figures are the time from one decision to
+the next, by the clock and in processor time of the whole program, and how late the thread wakes.
+Processor time is the steadier figure on a machine that does other work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,25 +25,27 @@ from measuring import profiles, script
 
 from podium.engine.framework.profile import Profile
 from podium.host.cluster_program import SWITCH_SECONDS
+from podium.host.loop_thread import LoopThread
+from podium.host.serving_thread import AcrossLoops
 from podium.objects.kinds.registry import KINDS
 from podium.past.decisions.decision_log import DecisionLog
 from podium.releases import DEFAULT_RELEASE, RELEASES
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult
+from podium.serving.access.page_access import PagesBeside
 from podium.serving.endpoints.health import Health
 from podium.serving.endpoints.http_server import application
 from podium.serving.page_data.activity import ActivityObserver
 from podium.serving.page_data.page_data import PageData
 from podium.virtual_cluster.in_process_api import InProcessApi
+from podium.web.app import pages
 
 NODES, PODS, SECONDS, READERS = 5000, 50_000, 10.0, 4
 #: How often the thread wakes that stands for the lease.
 WAKES_SECONDS = 0.02
 #: The figures of a run without readers.
 IDLE = "idle"
-
-Question = Callable[[], Awaitable[object]]
 
 
 def _object(kind: str, **fields: Any) -> Any:
@@ -77,8 +79,8 @@ def filled(profile: Profile, nodes: int, pods: int) -> Scheduler:
     return scheduler
 
 
-def questions(scheduler: Scheduler, profile: Profile) -> dict[str, Question]:
-    """What readers ask, by name."""
+def served(scheduler: Scheduler, profile: Profile) -> Any:
+    """The endpoints and pages of the scheduler, with decisions about a placed and a large pod."""
     activity, log = ActivityObserver(), DecisionLog()
     page = PageData(scheduler, activity, log=log)
     large = _pod(-2, cpu="100")
@@ -86,34 +88,47 @@ def questions(scheduler: Scheduler, profile: Profile) -> dict[str, Question]:
     for pod in (_pod(0), large):
         decision = scheduler.look(pod, profile)
         log.attempted(AttemptResult(pod, decision, profile, 1, time.time(), 0.001, time.time()))
-    app = application(Health(), None, log)
-    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod"} | _manifest(-3)).encode()
-
-    async def compare() -> None:
-        async with aclosing(page.compare({"name": RELEASES[0].name})) as steps:  # type: ignore[type-var]
-            async for _ in steps:
-                pass
-
-    return {
-        "a pod that waits": lambda: page.decision("default", "p-2"),
-        "a placed pod": lambda: page.decision("default", "p0"),
-        "a manifest": lambda: page.explain(manifest),
-        "the map": page.cluster,
-        "the last decisions": lambda: _get(app, "/decisions", b"limit=1000"),
-        "a comparison": compare,
-    }
+    return PagesBeside(application(Health(), None, log), pages(page, read_only=True))
 
 
-async def _get(app: Any, path: str, query: bytes) -> None:
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
+#: What readers ask: a path, its query, and what is posted, if anything.
+QUESTIONS: dict[str, tuple[str, str, Any]] = {
+    "a pod that waits": ("/podium/v1/decisions/default/p-2", "", None),
+    "a placed pod": ("/podium/v1/decisions/default/p0", "", None),
+    "a manifest": ("/podium/v1/explain", "", {"apiVersion": "v1", "kind": "Pod", **_manifest(-3)}),
+    "the map": ("/podium/v1/cluster", "", None),
+    "a search": ("/podium/v1/pods", "q=nothing", None),
+    "the last decisions": ("/decisions", "limit=1000", None),
+    "a comparison": ("/podium/v1/compare", "", {"name": RELEASES[0].name}),
+}
+
+
+async def _ask(app: Any, path: str, query: str, posted: Any, left: asyncio.Event) -> bool:
+    """Ask, as an HTTP server does; whether it was answered, and not refused for the moment.
+
+    The client ends the connection when it has *left*.
+    """
+    body = b"" if posted is None else json.dumps(posted).encode()
+    method = "GET" if posted is None else "POST"
+    scope = {"type": "http", "method": method, "path": path, "root_path": ""}
+    scope |= {"query_string": query.encode(), "headers": []}
+    status, asked = 0, False
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b""}
+        nonlocal asked
+        if asked:
+            await left.wait()
+            return {"type": "http.disconnect"}
+        asked = True
+        return {"type": "http.request", "body": body}
 
     async def send(message: dict[str, Any]) -> None:
-        assert message.get("status", 200) == 200, message
+        nonlocal status
+        status = message.get("status", status)
 
     await app(scope, receive, send)
+    assert status in {200, 422}, (path, status)
+    return status == 200
 
 
 class _Waker:
@@ -165,33 +180,34 @@ def _milliseconds(seconds: list[float]) -> dict[str, float]:
 
 
 async def _with_readers(
-    ask: Question | None, scheduler: Scheduler, profile: Profile, seconds: float, waker: _Waker
+    ask: Callable[[asyncio.Event], Awaitable[bool]] | None,
+    scheduler: Scheduler,
+    profile: Profile,
+    seconds: float,
+    waker: _Waker,
 ) -> dict[str, Any]:
-    """The figures while readers ask a question, or nothing."""
-    answered = 0
+    """The figures while readers ask a question, or nothing, in the thread of the HTTP servers."""
+    answered, left = 0, asyncio.Event()
 
     async def read() -> None:
         nonlocal answered
-        while ask is not None:
-            try:
-                await ask()
-                answered += 1
-                await asyncio.sleep(0)
-            except Exception as refused:  # one comparison at a time, for example
-                if "running" not in str(refused):
-                    raise
-                await asyncio.sleep(0.05)
+        while ask is not None and not left.is_set():
+            answered += await ask(left)
+            await asyncio.sleep(0.001)
 
-    readers = [asyncio.ensure_future(read()) for _ in range(READERS)]
-    waker.taken()
-    clock, processor = await _gaps(scheduler, profile, seconds)
-    late = waker.taken()
-    failed = [each for each in readers if each.done() and each.exception() and ask is not None]
-    for each in readers:
-        each.cancel()
-    await asyncio.gather(*readers, return_exceptions=True)
-    for each in failed:
-        each.result()
+    async def read_all() -> None:
+        await asyncio.gather(*(read() for _ in range(READERS)))
+
+    async def leave() -> None:
+        left.set()
+
+    async with LoopThread("HTTP servers") as thread:
+        readers = asyncio.ensure_future(thread.run(read_all()))
+        waker.taken()
+        clock, processor = await _gaps(scheduler, profile, seconds)
+        late = waker.taken()
+        await thread.run(leave())
+        await readers
     return {
         "decisions": len(clock),
         "answers": answered,
@@ -208,7 +224,8 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  as `script` calls i
 
     async def run() -> dict[str, Any]:
         scheduler, waker = filled(profile, nodes, pods), _Waker()
-        asked: dict[str, Question | None] = {IDLE: None, **questions(scheduler, profile)}
+        app = AcrossLoops(served(scheduler, profile), asyncio.get_running_loop())
+        asked = {name: partial(_ask, app, *each) for name, each in QUESTIONS.items()}
         # As `podium run` does it.
         gc.collect()
         gc.freeze()
@@ -216,7 +233,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  as `script` calls i
         sys.setswitchinterval(SWITCH_SECONDS)
         return {
             name: await _with_readers(ask, scheduler, profile, seconds, waker)
-            for name, ask in asked.items()
+            for name, ask in {IDLE: None, **asked}.items()
         }
 
     return {"nodes": nodes, "pods": pods, "readers": READERS, "by question": asyncio.run(run())}

@@ -1,8 +1,9 @@
 """Repeat seeds of the simulated world, and make a failing one smaller.
 
-PYTHONPATH=src:tests python -m world --seed 17            one seed, with what does not hold
+PYTHONPATH=src:tests python -m world --seed 17            one seed: what does not hold, and a page
+                                                          with its history
 PYTHONPATH=src:tests python -m world --seed 17 --shrink   the fewest changes and faults that show it
-PYTHONPATH=src:tests python -m world --seed 17 --page F   its history as a page, written to F
+PYTHONPATH=src:tests python -m world --seed 17 --page F   the page is written to F
 PYTHONPATH=src:tests python -m world --first 0 --seeds 500 many seeds, with the faults they held
 PYTHONPATH=src:tests python -m world --mutants --seeds 500 the first seed that finds each mutant
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,13 +23,12 @@ import msgspec
 from world.mutants import MUTANTS
 from world.page import page_of
 from world.plan import Plan, make_plan
-from world.run import Outcome, run_plan, run_seeds
+from world.run import Outcome, run_seeds
 from world.shrink import shrunk
 
 
-def show(text: str, stream: TextIO = sys.stdout) -> None:
-    stream.write(f"{text}\n")
-    stream.flush()
+def show(text: str, stream: TextIO | None = None) -> None:
+    print(text, file=stream, flush=True)
 
 
 def main() -> int:
@@ -35,7 +36,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="repeat this seed")
     parser.add_argument("--plan", help="carry out the plan in this file")
     parser.add_argument("--shrink", action="store_true", help="make a failing plan smaller")
-    parser.add_argument("--page", metavar="FILE", help="write the history as a page to this file")
+    parser.add_argument("--page", metavar="FILE", help="where the page with the history goes")
     parser.add_argument("--first", type=int, default=0, help="the first of many seeds")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
     parser.add_argument("--mutants", action="store_true", help="look for seeds that find mutants")
@@ -50,17 +51,16 @@ def main() -> int:
 
 
 def one(plan: Plan, shrink: bool, page: str | None = None) -> int:
-    outcome = run_plan(plan)
+    text, outcome = page_of(plan)
     show(summary(outcome))
     if shrink and outcome.findings:
         plan = shrunk(plan, progress=lambda text: show(text, sys.stderr))
-        outcome = run_plan(plan)
+        text, outcome = page_of(plan)
         show(msgspec.json.format(msgspec.json.encode(plan)).decode())
         show(summary(outcome))
-    if page is not None:
-        text, outcome = page_of(plan)
-        Path(page).write_text(text, "utf-8")
-        show(f"the history is in {page}")
+    file = Path(page or Path(tempfile.gettempdir(), f"world-seed-{plan.seed}.html")).resolve()
+    file.write_text(text, "utf-8")
+    show(f"its history: {file.as_uri()}")
     return 1 if outcome.findings else 0
 
 

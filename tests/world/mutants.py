@@ -319,7 +319,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(lost_answer_is_a_refusal, 25, "on node"),
     Mutant(failed_extender_is_a_refusal, 246, "on node"),
     Mutant(decides_without_the_lease, 1, "holds the lease"),
-    Mutant(victims_stay_terminating, 27, "is wrong about the deletion"),
+    Mutant(victims_stay_terminating, 89, "is wrong about the deletion"),
     Mutant(leader_for_ever, 21, "holds the lease"),
     Mutant(lease_without_waiting, 1, "holds the lease"),
     Mutant(deletions_missed_by_lists, 3, "no rest within"),

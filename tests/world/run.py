@@ -85,6 +85,8 @@ MOST_PODS_PER_SECOND = 50
 MOST_PREEMPTIONS = 3
 #: After this time every pod is attempted again, whatever has happened, and a little more.
 LONGEST_PARKED = 340.0
+#: Within this time a scheduler has released what it does not need any more.
+CLEAN_UP = 2.0
 #: After how many runs garbage is collected.
 _SEEDS_PER_COLLECTION = 5
 
@@ -333,6 +335,18 @@ class World:
         self.cluster.replicas.remove(replica)
         return replica
 
+    def _start_shadow(self) -> None:
+        if not self.is_closing:
+            self.shadow = self._add_shadow()
+            self.shadow.task.add_done_callback(self._shadow_ended)
+
+    def _shadow_ended(self, task: asyncio.Task[int]) -> None:
+        """Start a shadow again whose first requests were refused, as a kubelet would."""
+        assert self.shadow is not None
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, ApiError) and self.shadow.scheduler is None:
+            self.cluster.loop.call_later(2.0, self._start_shadow)
+
     def ended(self, replica: Replica | None, task: asyncio.Task[int]) -> None:
         """Check the end of a replica."""
         assert replica is not None
@@ -365,7 +379,7 @@ class World:
             self._load()
             self.machines = [Machine(self, *each) for each in enumerate(plan.rates)]
             if "shadow" in plan.features and not plan.extender:
-                self.shadow = self._add_shadow()
+                self._start_shadow()
             for change in plan.changes:
                 cluster.loop.call_at(change.at, self._apply, change)
             cluster.run_until(plan.seconds)
@@ -375,6 +389,8 @@ class World:
                 if self._waits_for_time():
                     cluster.run_for(LONGEST_PARKED)
                     self._rest()
+                cluster.run_for(CLEAN_UP)
+                self._rest()
                 self._check_rest()
             if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")

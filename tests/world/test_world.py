@@ -11,6 +11,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -115,6 +116,8 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(203023, id="a pod is assumed and forgotten on a port that another one uses"),
         pytest.param(210850, id="bindings and other writes stay without an answer at the end"),
         pytest.param(211800, id="v1.13 does not try a pod that no API server would bind"),
+        pytest.param(300215, id="the start of a shadow is refused"),
+        pytest.param(300452, id="an earlier configuration is released at the end"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:
@@ -123,11 +126,15 @@ def test_far_seeds_that_failed_once(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_is_a_page(tmp_path: Path) -> None:
-    file = tmp_path / "seed.html"
+def test_a_seed_is_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    assert one(make_plan(3), shrink=False, page=str(file)) == 0
+    assert one(make_plan(3), shrink=False) == 0
 
+    file = tmp_path / "world-seed-3.html"
+    assert capsys.readouterr().out.endswith(f"its history: {file.as_uri()}\n")
     text = file.read_text("utf-8")
     assert "Everything holds." in text
     assert all(f'class="{kind}"' in text for kind in ("write", "fault", "decision"))

@@ -1,7 +1,8 @@
 """HTTP servers in a thread of their own, in front of an application on another event loop.
 
 Probes are answered in the thread, also while a decision takes long. All other requests are carried
-out on the event loop of the scheduler, whose state they read.
+out on the event loop of the scheduler, whose state they read. They begin one after the other, with
+decisions in between, however many there are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class AcrossLoops:
 
     def __init__(self, app: ASGIApp, there: asyncio.AbstractEventLoop) -> None:
         self._app, self._there = app, there
+        self._beginning = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -36,7 +38,13 @@ class AcrossLoops:
         async def sent(message: Message) -> None:
             await _on(here, send(message))
 
-        await _on(self._there, self._app(scope, received, sent))
+        await _on(self._there, self._in_turn(scope, received, sent))
+
+    async def _in_turn(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry a request out on the loop of the application, which no other one begins with it."""
+        async with self._beginning:
+            await asyncio.sleep(0)
+        await self._app(scope, receive, send)
 
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Any) -> Any:

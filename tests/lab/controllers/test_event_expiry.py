@@ -1,10 +1,13 @@
-"""Events go an hour after they were last written."""
+"""Events go an hour after they were last written, and earlier where there are very many."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from lab.controllers.managed_cluster import ManagedCluster
+from podium.lab.controllers import event_expiry
 
 MINUTE = 60.0
 
@@ -60,3 +63,17 @@ def test_events_that_were_there_before_go_as_well(lab: ManagedCluster) -> None:
     lab.settle()
 
     assert names(lab) == set()
+
+
+def test_the_oldest_of_very_many_events_go_at_once(
+    lab: ManagedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_expiry, "MOST_EVENTS", 20)
+    for number in range(20):
+        lab.create("Event", event(f"e{number}"))
+    lab.settle()
+    assert len(names(lab)) == 20
+
+    lab.create("Event", event("e20"))
+    lab.settle()
+    assert names(lab) == {f"e{number}" for number in range(3, 21)}

@@ -1,4 +1,7 @@
-"""Deletes Events an hour after they were last written, as kube-apiserver does (`--event-ttl`)."""
+"""Deletes Events an hour after they were last written, as kube-apiserver does (`--event-ttl`).
+
+Everything of a lab is in memory, so that the oldest Events go earlier where there are very many.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from podium.objects.kinds.meta import JsonObject
 _KIND: Final = "Event"
 _STORAGE: Final = "events"
 EVENT_SECONDS: Final = 3600.0
+#: How many Events are kept at most; beyond that, the oldest tenth goes.
+MOST_EVENTS: Final = 10_000
 #: Events that become old within so many seconds go together.
 _TOGETHER: Final = 10.0
 _NOT_FOUND: Final = 404
@@ -42,20 +47,28 @@ class EventExpiry(Controller[str]):
         self._written.pop(key, None)
         if new is not None:
             self._written[key] = self.cluster.queue.now()
-            if not was_waiting:
+            if not was_waiting or len(self._written) > MOST_EVENTS:
                 self._wait()
 
     def _wait(self) -> None:
-        if self._written:
+        if len(self._written) > MOST_EVENTS:
+            self.enqueue(_KIND)
+        elif self._written:
             oldest = next(iter(self._written.values()))
             after = oldest + EVENT_SECONDS - self.cluster.queue.now()
             self.enqueue(_KIND, max(after, 0.0) + _TOGETHER, clock=True)
 
     def sync(self, key: str) -> None:
-        """Delete all Events that are old."""
+        """Delete all Events that are old, and the oldest of too many."""
         del key
         now = self.cluster.queue.now()
-        old = [each for each, at in self._written.items() if at + EVENT_SECONDS <= now]
+        number = len(self._written)
+        too_many = number - MOST_EVENTS * 9 // 10 if number > MOST_EVENTS else 0
+        old = [
+            each
+            for place, (each, at) in enumerate(self._written.items())
+            if place < too_many or at + EVENT_SECONDS <= now
+        ]
         for each in old:
             self._written.pop(each, None)
             try:

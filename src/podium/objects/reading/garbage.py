@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Garbage is collected after this time even if one pause begins before the other has ended.
+LONGEST_SECONDS: Final = 30.0
+
 
 class _Pauses:
-    """How many threads want no collection now, and whether there was one before the first."""
+    """How many threads want no collection now, since when, and whether there was one before."""
 
     lock = threading.Lock()
     number = 0
+    since = 0.0
     was_enabled = False
 
 
@@ -27,9 +32,13 @@ def without_gc(*, lasting: bool = False) -> Iterator[None]:
     count as old afterwards: the first collection would look at all of them.
     """
     with _Pauses.lock:
+        now = time.monotonic()
         if not _Pauses.number:
-            _Pauses.was_enabled = gc.isenabled()
+            _Pauses.was_enabled, _Pauses.since = gc.isenabled(), now
             gc.disable()
+        elif _Pauses.was_enabled and now - _Pauses.since > LONGEST_SECONDS:
+            gc.collect(0)
+            _Pauses.since = now
         _Pauses.number += 1
     try:
         yield
