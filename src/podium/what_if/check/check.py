@@ -22,7 +22,7 @@ from podium.library.cluster_notes import affinity_terms_without_pods
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import from_label_selector
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
-from podium.what_if.check.manifest_problems import problems
+from podium.what_if.check.manifest_problems import problems, too_large
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import Apply, Delete, ObjectName
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
@@ -207,7 +207,7 @@ def _invalid(state: ManifestState, changed: Sequence[ManifestObject]) -> Iterato
         yield Finding(INVALID, file, what, file, line)
     for each in changed:
         if each.kind in BY_NAME:
-            for path, text in problems(each):
+            for path, text, *_ in (*problems(each), *too_large(each)):
                 yield Finding(INVALID, each.label, text, each.file, each.line(path))
 
 
