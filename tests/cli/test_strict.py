@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import node
+from cli.manifests import node, pod
 
 POD = """apiVersion: v1
 kind: Pod
@@ -35,7 +35,7 @@ FAULTS = [
     (
         POD.replace("i}", "i, resources: {requests: {cpu: 9e18}}}"),
         6,
-        "request more cpu than a number",
+        "spec.containers[0].resources.requests.cpu: 9e18 is more than a number of 64 bits holds",
     ),
     (f"{POD}  topologySpreadConstraints:\n  - {SPREAD}\n", 8, "must be greater than zero"),
 ]
@@ -67,6 +67,44 @@ def test_capacity_reads_its_pod_strictly(podium: Podium, write: Files, tmp_path:
 
     assert podium("capacity", file, write([node("n1")])).code == 2
     assert podium("capacity", file, write([node("n1")]), "--strict=false").code == 0
+
+
+@pytest.mark.parametrize("arguments", ["plan N --apply F", "check -f N F"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("toleration: []", "there is no field spec.toleration"),
+        ("overhead: {memory: 1e19}", "more than a number of 64 bits"),
+    ],
+)
+def test_what_would_be_applied_is_read_strictly(
+    podium: Podium, write: Files, tmp_path: Path, arguments: str, fault: tuple[str, str]
+) -> None:
+    field, sentence = fault
+    files = {"N": write([node("n1")]), "F": written(tmp_path, f"{POD}  {field}\n")}
+
+    result = podium(*(files.get(each, each) for each in arguments.split()))
+
+    assert result.code == (2 if "plan" in arguments else 1)
+    assert f"{files['F']}:7: " in result.out + result.err
+    assert sentence in result.out + result.err
+
+
+@pytest.mark.parametrize(
+    "arguments", ["plan N --add 2:F", "capacity p N --shape F", "fix p N --shape F"]
+)
+def test_nodes_of_a_file_are_read_strictly(
+    podium: Podium, write: Files, tmp_path: Path, arguments: str
+) -> None:
+    file = tmp_path / "shape.yaml"
+    file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: {taint: []}\n")
+    files = {"N": write([node("n1"), pod("p")]), "F": str(file)}
+    command = [each.replace("F", str(file)) for each in arguments.split()]
+
+    result = podium(*(files.get(each, each) for each in command))
+
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "there is no field spec.taint; did you mean taints?" in result.err
 
 
 def test_a_dumped_object_may_have_newer_fields(
@@ -186,11 +224,71 @@ def test_standard_input_is_read_strictly(podium: Podium, write: Files) -> None:
     assert (taken.code, taken.lines[-1]) == (0, "1 of 1 pod placed")
 
 
+def _object(version: str, kind: str, rest: str) -> str:
+    return f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\n{rest}\n"
+
+
+#: Every place of a quantity that an answer depends on.
+LARGE = {
+    "limits": POD.replace("i}", "i, resources: {limits: {memory: 1e19}}}"),
+    "init": f"{POD}  initContainers: [{{name: d, resources: {{requests: {{cpu: 1e16}}}}}}]\n",
+    "overhead": f"{POD}  overhead: {{memory: 10Ei}}\n",
+    "pod": f"{POD}  resources: {{requests: {{memory: 10Ei}}}}\n",
+    "device": POD.replace("i}", 'i, resources: {requests: {a.b/gpu: "99999999999999999999"}}}'),
+    "empty": f"{POD}  volumes: [{{name: v, emptyDir: {{sizeLimit: 1e30}}}}]\n",
+    "allocatable": _object("v1", "Node", "status: {allocatable: {memory: 9Ei}}"),
+    "capacity": _object("v1", "Node", "status: {capacity: {cpu: 1e17}}"),
+    "claim": _object(
+        *("v1", "PersistentVolumeClaim"),
+        "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 8Ei}}}",
+    ),
+    "quota": _object("v1", "ResourceQuota", "spec: {hard: {memory: 1e19}}"),
+    **{
+        kind: _object(
+            *("apps/v1", kind),
+            "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: "
+            "{containers: [{name: c, image: i, resources: {requests: {memory: 1e19}}}]}}}",
+        )
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    },
+}
+
+
+@pytest.mark.parametrize("where", LARGE)
+def test_no_number_beyond_64_bits_is_taken_in_silence(
+    podium: Podium, write: Files, tmp_path: Path, where: str
+) -> None:
+    text = LARGE[where]
+    dumped = text.replace("name: p\n", "name: p\n  uid: u\n").replace(
+        "name: x}", "name: x, uid: u}"
+    )
+    many = "".join(f"---\n{dumped}" if n == 3 else PADDING for n in range(4))
+    nodes = write([node("n1")])
+
+    refused = podium("schedule", nodes, written(tmp_path, text))
+    asked = podium("schedule", nodes, written(tmp_path, text), "--strict=false")
+    of_dump = podium("schedule", nodes, written(tmp_path, dumped))
+    of_large_dump = podium("schedule", nodes, written(tmp_path, many))
+
+    assert refused.code == 2
+    assert "is more than a number of 64 bits holds; the most is 9223372036854775807" in refused.err
+    for result in (asked, of_dump, of_large_dump):
+        assert result.code == 0, result.err
+        told = [line for line in result.err.splitlines() if "64 bits holds" in line]
+        assert len(told) == 1, result.err
+        assert "; it is read as " in told[0]
+
+
 def test_sums_that_wrap_around_are_noted_where_they_are_taken(
     podium: Podium, write: Files, tmp_path: Path
 ) -> None:
-    text = POD.replace("i}", "i, resources: {requests: {cpu: 9e18}}}")
+    asking = "image: i, resources: {requests: {memory: 5e18}}}"
+    text = POD.replace("image: i}", f"{asking}, {{name: d, {asking}")
+    nodes, file = write([node("n1")]), written(tmp_path, text)
 
-    result = podium("schedule", write([node("n1")]), written(tmp_path, text), "--strict=false")
+    refused = podium("schedule", nodes, file)
+    result = podium("schedule", nodes, file, "--strict=false")
 
-    assert "than a number of 64 bits holds; the sum wraps around, as it does in" in result.err
+    assert refused.code == 2
+    assert "spec.containers request more memory than a number of 64 bits holds" in refused.err
+    assert "64 bits holds; the sum wraps around, as it does in kube-scheduler" in result.err

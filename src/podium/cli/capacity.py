@@ -65,8 +65,8 @@ def capacity(
     Exit code: 0 answered, 1 none fits, or fewer than --want asks for (--exit-code), 2 bad input.
     """
     chosen = chosen_for(flags, cluster)
+    check_strictly([*files, pod, *shape])
     if cluster is None:
-        check_strictly([*files, pod])
         objects, kinds = kinds_in(pod, files, namespace=namespace, workers=processors())
     else:
         objects, kinds = kinds_beside(pod, read_live(**cluster), namespace)

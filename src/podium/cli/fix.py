@@ -14,7 +14,7 @@ from podium.cli.flags import (
     profile_flags,
     shape_flag,
 )
-from podium.cli.inputs import chosen_for, read_files, read_live, strict_flag
+from podium.cli.inputs import check_strictly, chosen_for, read_files, read_live, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
 from podium.library.profile_source import ProfileSource
@@ -55,6 +55,7 @@ def fix(
     Exit code: 0 answered, 1 nothing helps (--exit-code), 2 bad input.
     """
     chosen = chosen_for(flags, cluster)
+    check_strictly(shape)
     objects = read_files(files) if cluster is None else read_live(**cluster)
     if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)

@@ -49,7 +49,7 @@ def _keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # n
 def check_strictly(files: Sequence[str]) -> None:
     """Read manifests strictly, unless `--strict=false` was given."""
     context = click.get_current_context(silent=True)
-    if context is None or _STRICT not in context.meta:
+    if context is None or _STRICT not in context.meta or not files:
         return
     from podium.what_if.check.strict_manifests import (  # noqa: PLC0415  brings the lab
         check_manifests,

@@ -25,7 +25,13 @@ from podium.cli.flags import (
     output_flag,
     profile_flags,
 )
-from podium.cli.inputs import chosen_for, documents_in, live_cluster, strict_flag
+from podium.cli.inputs import (
+    check_strictly,
+    chosen_for,
+    documents_in,
+    live_cluster,
+    strict_flag,
+)
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
@@ -141,7 +147,8 @@ def plan(
     Exit code: 0 answered, 2 bad input. With --exit-code, 1: a pod is left without a node that had
     one, a change cannot be completed, or --consolidate finds no node.
     """
-    from podium.what_if.plan.plan import plan as make_plan  # noqa: PLC0415  brings the lab
+    from podium.what_if.plan.changes import files_of  # noqa: PLC0415  brings the lab
+    from podium.what_if.plan.plan import plan as make_plan  # noqa: PLC0415
 
     wanted = _changes(changes, surge, namespace)
     own = {"--consolidate": consolidate, "--requests": recommended, "--lose-each": lose_each}
@@ -151,6 +158,7 @@ def plan(
 
         return _gated(survive(files, cluster, lose_each, output, flags), gate)
     chosen = chosen_for(flags, cluster)
+    check_strictly([each for change in wanted for each in files_of(change)])
     found = documents_in(files) if cluster is None else live_cluster(cluster)
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)

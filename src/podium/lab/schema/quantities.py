@@ -6,7 +6,7 @@ rounded up to thousandths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -24,6 +24,32 @@ def with_canonical_quantities(kind: str, api_version: str, item: JsonObject) -> 
     if api_types.has_model(model):
         _canonicalize(model, item)
     return item
+
+
+def quantities_in(kind: str, api_version: str, item: JsonObject) -> Iterator[tuple[str, Any]]:
+    """The path and the value of every quantity, as it is written."""
+    model = api_types.model_of_kind(kind, api_version)
+    if api_types.has_model(model):
+        yield from _quantities(model, item, "")
+
+
+def _quantities(model: str, item: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, field in _fields_to_visit(model).items() if isinstance(item, dict) else ():
+        for inner, value in _parts(f"{path}{name}", item.get(name), field):
+            if field.of == api_types.QUANTITY:
+                yield inner, value
+            else:
+                yield from _quantities(field.of, value, f"{inner}.")
+
+
+def _parts(path: str, value: Any, field: api_types.FieldType) -> Iterator[tuple[str, Any]]:
+    """The values in a list or a map with their paths, or the value itself."""
+    if isinstance(value, list):
+        yield from ((f"{path}[{index}]", each) for index, each in enumerate(value))
+    elif isinstance(value, dict) and field.container == api_types.MAP:
+        yield from ((f"{path}.{key}", each) for key, each in value.items())
+    elif value is not None:
+        yield path, value
 
 
 @cache

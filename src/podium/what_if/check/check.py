@@ -23,7 +23,7 @@ from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import from_label_selector
 from podium.render.plain import counted
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
-from podium.what_if.check.manifest_problems import problems
+from podium.what_if.check.manifest_problems import problems, too_large
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import Apply, Delete, ObjectName
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
@@ -216,7 +216,7 @@ def _invalid(
         yield Finding(INVALID, each.file, text, each.file, each.line)
     for manifest in changed:
         if manifest.kind in BY_NAME:
-            for path, text in problems(manifest):
+            for path, text, *_ in (*problems(manifest), *too_large(manifest)):
                 line = manifest.line(path)
                 yield Finding(INVALID, manifest.label, text, manifest.file, line)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.lab.api.options import WriteOptions
@@ -11,9 +13,19 @@ from podium.lab.api.resources import BY_NAME
 from podium.lab.api.status import StatusError
 from podium.lab.registry.admission import NAMESPACES
 from podium.lab.registry.registry import Registry
+from podium.lab.schema.quantities import quantities_in
 from podium.lab.schema.typed_bodies import check_types, unknown_fields
 from podium.lab.store.store import Store
-from podium.objects.quantity import QuantityError, amount_of
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.quantity import (
+    INT64_MAX,
+    Amount,
+    QuantityError,
+    amount_of,
+    milli,
+    nano,
+    value,
+)
 from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
@@ -23,6 +35,10 @@ _INVALID: Final = 422
 _REQUIRED: Final = "Required value"
 #: Fields with amounts of resources by name.
 _AMOUNTS: Final = frozenset({"requests", "limits", "capacity", "hard", "overhead"})
+_POD_SPECS: Final = ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec")
+#: What is left of a number with a binary suffix that is too large.
+_CAPPED: Final = Amount(short=False, digits=INT64_MAX, scale=0)
+_TOO_LARGE: Final = "than a number of 64 bits holds"
 
 
 def problems(found: ManifestObject, *, of_values_only: bool = False) -> Iterator[tuple[str, str]]:
@@ -77,6 +93,64 @@ def _refused(
             if of_values_only and str(cause["message"]).startswith(_REQUIRED):
                 continue
             yield path, f"{path}: {cause['message']}" if path else str(cause["message"])
+
+
+def too_large(found: ManifestObject) -> Iterator[tuple[str, str, str]]:
+    """Quantities that are no number of 64 bits, and sums of requests that are none.
+
+    Each has its path, a sentence, and how that ends where it is read all the same.
+    """
+    version = BY_NAME[found.kind].group_version
+    singles = [
+        fault
+        for path, amount in quantities_in(found.kind, version, found.item)
+        for fault in _too_large_amount(path, amount)
+    ]
+    yield from singles or _too_large_sums(found.item)
+
+
+def _too_large_amount(path: str, amount: Any) -> Iterator[tuple[str, str, str]]:
+    of_cpu = path.endswith("cpu")
+    try:
+        is_capped = amount_of(amount) == _CAPPED
+        billionths = nano(amount)
+    except QuantityError:
+        return
+    if billionths // (10**6 if of_cpu else 10**9) <= INT64_MAX and not is_capped:
+        return
+    most = f"{INT64_MAX}m" if of_cpu else str(INT64_MAX)
+    read = f"{milli(amount)}m" if of_cpu else str(value(amount))
+    yield (
+        path,
+        f"{path}: {amount} is more {_TOO_LARGE}; the most is {most}",
+        f"; it is read as {read}, as kube-scheduler reads it",
+    )
+
+
+def _too_large_sums(item: JsonObject) -> Iterator[tuple[str, str, str]]:
+    """Requests of the containers of a pod, and its overhead, whose sum would wrap around."""
+    for holder in _POD_SPECS:
+        spec: Any = item
+        for step in holder.split("."):
+            spec = spec.get(step) if isinstance(spec, dict) else None
+        if not isinstance(spec, dict) or not isinstance(spec.get("containers"), list):
+            continue
+        total: Counter[str] = Counter()
+        asked = [
+            (each.get("resources") or {}).get("requests") for each in spec.get("containers") or ()
+        ]
+        for requests in (*asked, spec.get("overhead")):
+            for name, amount in (requests or {}).items():
+                with suppress(QuantityError):
+                    total[name] += nano(amount)
+        for name, billionths in total.items():
+            if billionths // (10**6 if name == "cpu" else 10**9) > INT64_MAX:
+                path = f"{holder}.containers"
+                yield (
+                    path,
+                    f"{path} request more {name} {_TOO_LARGE}",
+                    "; the sum wraps around, as it does in kube-scheduler",
+                )
 
 
 def _path_in(message: str, item: Mapping[str, Any]) -> str:

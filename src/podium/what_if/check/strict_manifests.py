@@ -8,11 +8,9 @@ what is unknown in them is a note.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import yaml
@@ -22,9 +20,8 @@ from podium.lab.api.resources import BY_NAME, TABLE
 from podium.library.files import STDIN
 from podium.library.history_cluster import is_history
 from podium.library.reading import contents
-from podium.objects.quantity import INT64_MAX, QuantityError, nano
 from podium.profiles.similar_names import most_similar
-from podium.what_if.check.manifest_problems import problems
+from podium.what_if.check.manifest_problems import problems, too_large
 from podium.what_if.check.manifest_state import ManifestObject, entry_of, repeated_key
 
 #: Of larger files only objects without a uid are looked at, and of those that differ in their
@@ -35,12 +32,14 @@ _NAMES: Final = re.compile(rb"""((?:name|hostname)["']?: *)["']?[a-z0-9.-]+["']?
 #: How many faults are named.
 _NAMED: Final = 3
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_POD_SPECS: Final = ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec")
 _GROUPS: Final = frozenset(each.group for each in TABLE) | {"extensions"}
 
 
 _UID: Final = re.compile(rb"""["']?\buid["']?\s*:""")
-_TOO_LARGE: Final = "than a number of 64 bits holds"
+#: Values that may be too large for 64 bits: many digits, an exponent, or a large suffix.
+_LARGE: Final = re.compile(
+    rb"""[:\s]["']?\d+(?:\d{15}|\.?\d*(?:[eE]\+?\d{2,}|[EP]i?))["']?\s*[,}\n]"""
+)
 
 
 class _Items(msgspec.Struct, frozen=True):
@@ -58,6 +57,8 @@ class ManifestFault(NamedTuple):
     text: str
     #: Whether the object comes from a cluster.
     is_dumped: bool
+    #: What becomes of a number that is too large.
+    reading: str = ""
 
     def __str__(self) -> str:
         about = f"{self.object}: " if self.object else ""
@@ -79,16 +80,16 @@ def check_manifests(paths: Sequence[str], note: Callable[[str], None]) -> None:
         about = f"{first.object}: " if first.object else ""
         raise InputError(f"{about}{first.text}", where=f"{first.file}:{first.line}", hint=hint)
     for each in found[:_NAMED]:
-        note(f"{each}")
+        note(f"{each}{each.reading}")
     if len(found) > _NAMED:
         note(f"{len(found) - _NAMED} more fields and values of dumped objects are not known here")
 
 
 def note_wrapping(paths: Sequence[str], note: Callable[[str], None]) -> None:
-    """Note sums beyond 64 bits, which wrap around here as they do in kube-scheduler."""
+    """Note numbers beyond 64 bits, and what is read in their place."""
     for each in _faults_in(paths):
-        if _TOO_LARGE in each.text:
-            note(f"{each}; the sum wraps around, as it does in kube-scheduler")
+        if each.reading:
+            note(f"{each}{each.reading}")
 
 
 def _faults_in(paths: Sequence[str]) -> Iterator[ManifestFault]:
@@ -113,11 +114,15 @@ def faults(paths: Sequence[str]) -> Iterator[ManifestFault]:
 
 
 def _written_parts(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The objects of a large file that were written by hand, each with the lines before it."""
+    """Objects of a large file, each with the lines before it.
+
+    They were written by hand, or may have a number that is too large.
+    """
     seen: set[bytes] = set()
     for start, text in _parts(data):
         shape = _NAMES.sub(rb"\1", text)
-        if _UID.search(text) is None and shape not in seen:
+        is_looked_at = _UID.search(text) is None or _LARGE.search(text) is not None
+        if is_looked_at and shape not in seen:
             seen.add(shape)
             yield data.count(b"\n", 0, start), text
 
@@ -168,12 +173,15 @@ def _in_document(node: yaml.Node, where: str) -> Iterator[ManifestFault]:
     if repeated is not None:
         line, text = repeated
         yield ManifestFault(where, line, found.label, text, is_dumped)
-    for path, text in _problems(found):
-        yield ManifestFault(where, found.line(path), found.label, text, is_dumped)
+    for path, text, *reading in _problems(found):
+        yield ManifestFault(where, found.line(path), found.label, text, is_dumped, *reading)
 
 
-def _problems(found: ManifestObject) -> Iterator[tuple[str, str]]:
-    """Paths and sentences; kinds of other groups are custom resources, and are left alone."""
+def _problems(found: ManifestObject) -> Iterator[tuple[str, str] | tuple[str, str, str]]:
+    """Paths, sentences, and what becomes of numbers that are too large.
+
+    Kinds of other groups are custom resources, and are left alone.
+    """
     group = str(found.item["apiVersion"]).rpartition("/")[0]
     if group not in _GROUPS:
         return
@@ -189,24 +197,4 @@ def _problems(found: ManifestObject) -> Iterator[tuple[str, str]]:
         yield "apiVersion", f"the version of a {found.kind} is {version}"
     elif found.item["apiVersion"] == resource.group_version and found.name:
         yield from problems(found, of_values_only=True)
-        yield from _too_large(found)
-
-
-def _too_large(found: ManifestObject) -> Iterator[tuple[str, str]]:
-    """Requests of the containers of a pod whose sum is no number of 64 bits: it would wrap."""
-    for holder in _POD_SPECS:
-        spec: Any = found.item
-        for step in holder.split("."):
-            spec = spec.get(step) if isinstance(spec, dict) else None
-        containers = spec.get("containers") if isinstance(spec, dict) else None
-        total: Counter[str] = Counter()
-        for container in containers or ():
-            requests = (container.get("resources") or {}).get("requests") or {}
-            for name, amount in requests.items():
-                with suppress(QuantityError):
-                    total[name] += nano(amount)
-        for name, billionths in total.items():
-            unit = 10**6 if name == "cpu" else 10**9
-            if billionths // unit > INT64_MAX:
-                path = f"{holder}.containers"
-                yield path, f"{path} request more {name} {_TOO_LARGE}"
+        yield from too_large(found)

@@ -177,6 +177,13 @@ Change = (
 )
 
 
+def files_of(change: Change) -> tuple[str, ...]:
+    """The files that a change may read."""
+    if isinstance(change, Apply):
+        return (change.path,)
+    return (change.like,) if isinstance(change, AddNodes) else ()
+
+
 def node_selection(text: str) -> NodeSelection:
     """The nodes that NODE or LABEL=VALUE names."""
     label, equals, value = text.partition("=")

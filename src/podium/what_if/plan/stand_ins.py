@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -23,7 +24,9 @@ from podium.lab.controllers.framework.object_fields import Key, is_terminating, 
 from podium.lab.controllers.framework.pod_info import FINISHED
 from podium.lab.store.imported_pods import MetadataHead, StatusHead
 from podium.library.absence import UNKNOWN_VOLUME
+from podium.objects.kinds.meta import LabelSelector
 from podium.objects.names import RANDOM_LENGTH
+from podium.objects.selectors.selectors import SelectorError, from_label_selector
 from podium.what_if.plan.workloads import OF_NODES
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Controllers whose stand-ins work as they do: replicas are counted, templates are those of pods.
 _REPLICATED: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
-_CLAIM: Final = "PersistentVolumeClaim"
+_CLAIM, _SET, _BUDGET = "PersistentVolumeClaim", "StatefulSet", "PodDisruptionBudget"
 _HASH: Final = "pod-template-hash"
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _CREATED_BY_POD: Final = frozenset({"nodeName", "priority", "preemptionPolicy"})
@@ -124,6 +127,7 @@ def stand_ins(documents: Sequence[Document]) -> StandIns:
         elif owner.kind not in OF_NODES:
             found.controllers.add(uid)
     _share_replicas(found.documents, others)
+    _expect_replicas(found.documents, owned, others)
     _add_classes(found, pods, others)
     _add_claims(found, pods, others)
     return found
@@ -256,6 +260,33 @@ def _share_replicas(documents: Iterable[Document], others: _OtherObjects) -> Non
         revision = (deployment["metadata"].get("annotations") or {}).get(_REVISION)
         if revision:
             newest["metadata"]["annotations"] = {_REVISION: revision}
+
+
+def _expect_replicas(
+    documents: Iterable[Document],
+    owned: Mapping[str, Sequence[_PodReferences]],
+    others: _OtherObjects,
+) -> None:
+    """Let stateful sets want as many pods as the disruption controller expected.
+
+    A set creates its pods one after the other: it may want more than there are.
+    """
+    sets = {each.item["metadata"]["uid"]: each.item for each in documents if each.kind == _SET}
+    for budget in (item for key, item in others.named.items() if key[0] == _BUDGET):
+        expected = (budget.get("status") or {}).get("expectedPods") or 0
+        namespace = budget["metadata"].get("namespace") or "default"
+        with suppress(msgspec.ValidationError, SelectorError):
+            written = (budget.get("spec") or {}).get("selector")
+            selector = from_label_selector(msgspec.convert(written, LabelSelector | None))
+            covered = [
+                uid
+                for uid, group in owned.items()
+                if group[0].namespace == namespace
+                and any(selector.matches(each.metadata.labels or {}) for each in group)
+            ]
+            if len(covered) == 1 and covered[0] in sets:
+                spec = sets[covered[0]]["spec"]
+                spec["replicas"] = max(spec["replicas"], expected)
 
 
 def _add_classes(found: StandIns, pods: Iterable[_PodReferences], others: _OtherObjects) -> None:
