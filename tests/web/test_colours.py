@@ -31,6 +31,11 @@ WORST = """async tokens => {
   return worst;
 }"""
 COLOUR = "each => each.style.background"
+SQUARES = """async () => {
+  const { square } = await import('./podium/static/js/colours.js');
+  const names = [...Array(100).keys()].map(i => square(['team', 'Deployment', `app-${i}`]));
+  return new Set(names).size;
+}"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -38,6 +43,10 @@ def test_every_colour_stands_out_from_its_ground(page: Page, scheme: str) -> Non
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
 
     assert page.evaluate(WORST, ["--paper", "--raised", "--track"]) >= 3
+
+
+def test_names_that_differ_little_are_told_apart(page: Page) -> None:
+    assert page.evaluate(SQUARES) >= 95
 
 
 def test_a_workload_keeps_its_colour(page: Page, site: Served) -> None:

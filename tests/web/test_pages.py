@@ -11,7 +11,10 @@ from playwright.sync_api import Page, expect
 from builders import node, pod
 from web.playground import Playground, Served
 
-PAGES = ("#/", "#/pending", "#/policy", "#/try", "#/nodes/a-1", "#/pods/batch/giant")
+PAGES = (
+    *("#/", "#/pending", "#/timeline", "#/policy", "#/plan", "#/plan/compare", "#/plan/capacity"),
+    *("#/try", "#/nodes/a-1", "#/pods/batch/giant", "#/pods/shop/db-0"),
+)
 
 
 def first_web(site: Served) -> str:
@@ -277,7 +280,7 @@ def test_dark_follows_the_system_and_the_button(page: Page) -> None:
     assert page.evaluate(ground) == light, "the choice is remembered"
 
 
-@pytest.mark.parametrize("width", [390, 768])
+@pytest.mark.parametrize("width", [390, 800, 1400])
 def test_no_page_is_wider_than_the_screen(page: Page, site: Served, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     for where in PAGES:

@@ -197,6 +197,29 @@ def test_a_bad_change_is_refused_in_place(page: Page) -> None:
     expect(page.locator(".chosen li")).to_have_count(3)
 
 
+def test_pods_that_are_evicted_by_preemption_are_marked(page: Page, small: Lab) -> None:
+    """A drained pod that is more important than the others takes the place of one of them."""
+    scheduling = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    small.create(scheduling, {"metadata": {"name": "high"}, "value": 1000})
+    apps = "/apis/apps/v1/namespaces/default/deployments"
+    items = json.loads(world(0, 1).replace('"web"', '"vip"'))["items"]
+    items[0]["spec"]["template"]["spec"] |= {"priorityClassName": "high"}
+    items[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+    small.create(apps, items[0])
+    pod = until("a node", lambda: next(iter(vips(small)), None), 90)
+
+    page.locator(f"[data-node='{pod['spec']['nodeName']}']").click()
+    page.get_by_role("button", name="Drain", exact=True).click()
+    show(page)
+
+    expect(page.locator(".cells .cell.evicted").first).to_be_visible()
+    expect(page.locator(".tile.changed", has_text="evicted").first).to_be_visible()
+
+
+def vips(lab: Lab) -> list[dict[str, Any]]:
+    return [each for each in placed(lab) if each["metadata"]["name"].startswith("vip")]
+
+
 @pytest.mark.parametrize("width", [390, 800, 1400])
 def test_a_plan_fits_the_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})

@@ -1,11 +1,14 @@
 // Colours of workloads: made from their names, so that they are the same everywhere and always.
 import { html } from "./dom.js";
 
-// Lightness tells more than hue to colour-blind eyes, so both differ. Each is at least three times
-// as light or dark as the ground that it is drawn on.
-const HUES = 20;
+// Lightness tells more than hue to colour-blind eyes, so both differ. Each stands out from the ground
+// that it is drawn on, by three to one at least. Most squares have two shades of a hue, since there
+// are more workloads than colours that can be told apart.
 const LIGHTNESS = { light: [0.36, 0.47, 0.58], dark: [0.64, 0.75, 0.87] };
+const SHADES = 3;
 const CHROMA = 0.14;
+// Degrees of the line between two shades, and which other shade comes after it.
+const SPLITS = [null, [135, 1], [135, 2], [90, 1], [90, 2], [180, 1], [180, 2]];
 
 export const isDark = () => {
   const chosen = document.documentElement.dataset.theme;
@@ -23,19 +26,33 @@ function hash(text) {
 
 const numbers = new Map();
 
-export function colourOf(text) {
+function numberOf(text) {
   if (!numbers.has(text)) numbers.set(text, hash(text));
-  const number = numbers.get(text);
-  const lightness = LIGHTNESS[isDark() ? "dark" : "light"][Math.floor(number / HUES) % 3];
-  return `oklch(${lightness} ${CHROMA} ${((number % HUES) * 360) / HUES})`;
+  return numbers.get(text);
 }
 
-// The colour of a pod by its workload, which is [namespace, kind, name], or by its namespace.
-export const shade = (workload, by = "workload") => colourOf(by === "workload" ? workload.join("/") : workload[0]);
+function colour(number, further = 0) {
+  const lightness = LIGHTNESS[isDark() ? "dark" : "light"][(number + further) % SHADES];
+  return `oklch(${lightness} ${CHROMA} ${Math.round(((number >>> 16) * 360) / 65536)})`;
+}
 
-// A small square in the colour of the workload of a pod; `each` has pod, kind and workload.
+// A workload is [namespace, kind, name]; pods are coloured by it, or by their namespace.
+const named = (workload, by) => numberOf(by === "workload" ? workload.join("/") : workload[0]);
+
+// The one colour of a pod, for dots and frames.
+export const shade = (workload, by = "workload") => colour(named(workload, by));
+
+// The square of a pod, as a background.
+export function square(workload, by = "workload") {
+  const number = named(workload, by);
+  const split = SPLITS[Math.floor(number / SHADES) % SPLITS.length];
+  if (!split) return colour(number);
+  return `linear-gradient(${split[0]}deg, ${colour(number)} 50%, ${colour(number, split[1])} 50%)`;
+}
+
+// A small square for the workload of a pod; `each` has pod, kind and workload.
 export const Swatch = ({ each }) =>
-  html`<span class="cell" aria-hidden="true" title=${each.workload || undefined} style=${{ background: shade([each.pod.split("/")[0], each.kind, each.workload]) }}></span> `;
+  html`<span class="cell" aria-hidden="true" title=${each.workload || undefined} style=${{ background: square([each.pod.split("/")[0], each.kind, each.workload]) }}></span> `;
 
 // A colour of the style sheet.
 export const token = (name) =>

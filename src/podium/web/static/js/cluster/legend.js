@@ -1,5 +1,5 @@
 // Which colour means whom, the largest first; each can be chosen.
-import { shade } from "../colours.js";
+import { square } from "../colours.js";
 import { html, useMemo, useState } from "../dom.js";
 import { number, workloadName } from "../format.js";
 import { picture } from "./model.js";
@@ -30,7 +30,7 @@ export function Legend({ colour, version, verb, onChoose }) {
     ${shown.map(
       (entry) => html`<li key=${entry.each.join("/")}>
         <button type="button" class="plain" title=${`${verb} ${entry.label}`} onClick=${() => onChoose(entry)}>
-          <span class="cell" style=${{ background: shade(entry.each, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
+          <span class="cell" style=${{ background: square(entry.each, colour) }}></span> ${entry.label} <span class="quiet">${number(entry.count)}</span>
         </button>
       </li>`,
     )}

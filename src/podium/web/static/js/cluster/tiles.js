@@ -1,5 +1,5 @@
 // A zone of a small cluster: a tile per node, with bars for load and a cell for each pod.
-import { shade } from "../colours.js";
+import { shade, square } from "../colours.js";
 import { html } from "../dom.js";
 import { counted, percent, resourceName, taintText, workloadName } from "../format.js";
 import { neighbour } from "../keys.js";
@@ -38,7 +38,7 @@ export function described(node) {
 }
 
 const Cell = ({ workload, colour, kind = "" }) =>
-  html`<span class=${`cell ${kind}`} style=${{ [kind === "leaving" ? "borderColor" : "background"]: shade(workload, colour) }} title=${`${workloadName(workload)}${kind && `, ${kind}`}`}></span>`;
+  html`<span class=${`cell ${kind}`} style=${kind.startsWith("leaving") ? { borderColor: shade(workload, colour) } : { background: square(workload, colour) }} title=${`${workloadName(workload)}${kind && `, ${kind}`}`}></span>`;
 
 function Tile({ node, colour, tabbable, selected, onOpen }) {
   const taints = taintsOf(node).filter((taint) => taint[0] !== "node.kubernetes.io/unschedulable" || !(node.flags & CORDONED));
@@ -60,8 +60,7 @@ function Tile({ node, colour, tabbable, selected, onOpen }) {
     <span class="hidden">${counted(node.pods.length, "pod")}</span>
     <span class="cells" aria-hidden="true">
       ${node.pods.map((pod) => html`<${Cell} workload=${picture.workloads[pod]} colour=${colour} />`)}
-      ${(mark.leaving || []).map((each) => html`<${Cell} workload=${each} colour=${colour} kind="leaving" />`)}
-      ${(mark.arriving || []).map((each) => html`<${Cell} workload=${each} colour=${colour} kind="arriving" />`)}
+      ${[...(mark.leaving || []), ...(mark.arriving || [])].map((each) => html`<${Cell} ...${each} colour=${colour} />`)}
     </span>
   </button>`;
 }

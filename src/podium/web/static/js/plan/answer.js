@@ -1,5 +1,5 @@
 // What follows from a plan, in words: what stands in the way, and every pod that it concerns.
-import { shade } from "../colours.js";
+import { square } from "../colours.js";
 import { html } from "../dom.js";
 import { counted, workloadName } from "../format.js";
 import { List, place } from "./map.js";
@@ -37,6 +37,6 @@ export function Homeless({ plan }) {
     if (each.wasPending) found.get(name).before += 1;
   }
   return html`<section class="homeless" aria-label="Pods without a node after the changes"><h3>${counted(plan.pending.length, "pod")} without a node</h3>
-    <ul>${[...found.values()].map((each) => html`<li key=${each.name}><span class="cell" aria-hidden="true" style=${{ background: shade(each.workload) }}></span> ${each.name} <strong>${each.count}</strong>${each.before > 0 && html` <span class="quiet">(${each.before === each.count ? "pending before" : `${each.before} pending before`})</span>`}</li>`)}</ul>
+    <ul>${[...found.values()].map((each) => html`<li key=${each.name}><span class="cell" aria-hidden="true" style=${{ background: square(each.workload) }}></span> ${each.name} <strong>${each.count}</strong>${each.before > 0 && html` <span class="quiet">(${each.before === each.count ? "pending before" : `${each.before} pending before`})</span>`}</li>`)}</ul>
   </section>`;
 }

@@ -83,7 +83,7 @@ function PlanMap({ plan, version, choice, choose }) {
   return html`${plan && html`<div class="toolbar small" role="group" aria-label="What the map shows">
       ${option("before", "Before")} ${option("after", "After")}
       <label><input type="checkbox" checked=${only} disabled=${shown === "before"} onChange=${() => setOnly(!only)} /> only the ${counted(changed, "node")} that ${changed === 1 ? "changes" : "change"}</label>
-      ${shown === "after" && html`<span class="keys quiet">${dense ? "− pods leave, + pods come, ✕ lost, a green frame: new" : html`<span class="cell leaving" aria-hidden="true"></span> leaves <span class="cell arriving" aria-hidden="true"></span> comes`}</span>`}
+      ${shown === "after" && html`<span class="keys quiet">${dense ? "− pods leave, + pods come, ✕ lost, a green frame: new" : html`<span class="cell leaving" aria-hidden="true"></span> leaves <span class="cell leaving evicted" aria-hidden="true"></span> evicted by preemption <span class="cell arriving" aria-hidden="true"></span> comes`}</span>`}
     </div>
     ${shown === "after" && html`<${Homeless} plan=${plan} />`}`}
     <${Legend} colour="workload" version=${version} verb="Choose" onChoose=${(entry) => choose({ kind: "workload", workload: entry.each })} />

@@ -15,9 +15,9 @@ const kept = createStore({ name: OWN, text: null, from: "", seeds: "1" });
 
 function Measures({ result }) {
   const names = result.configurations.map((each) => each.name);
-  return html`<table class="list measures" aria-label="Measures">
+  return html`<table class="list labelled measures" aria-label="Measures">
     <thead><tr><th scope="col">Measure</th>${names.map((name) => html`<th scope="col">By ${name}</th>`)}</tr></thead>
-    <tbody>${result.measures.map(([name, ...values]) => html`<tr key=${name} class=${new Set(values).size > 1 ? "differs" : ""}><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody>
+    <tbody>${result.measures.map(([name, ...values]) => html`<tr key=${name} class=${new Set(values).size > 1 ? "differs" : ""}><th scope="row">${name}</th>${values.map((value, i) => html`<td data-label=${`By ${names[i]}`}>${value}</td>`)}</tr>`)}</tbody>
   </table>`;
 }
 

@@ -47,8 +47,8 @@ const SHOWN = 200;
 export function List({ title, heads, rows, total = rows.length }) {
   if (!rows.length) return null;
   const shown = Math.min(SHOWN, rows.length);
-  return html`<h3>${title}</h3><div class="scroll" tabindex="0" role="region" aria-label=${title}><table class="list">
+  return html`<h3>${title}</h3><div class="scroll" tabindex="0" role="region" aria-label=${title}><table class="list labelled">
     <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${rows.slice(0, shown).map((row) => html`<tr>${row.map((cell, i) => (i ? html`<td>${cell}</td>` : html`<th scope="row">${cell}</th>`))}</tr>`)}</tbody>
+    <tbody>${rows.slice(0, shown).map((row) => html`<tr>${row.map((cell, i) => (i ? html`<td data-label=${heads[i]}>${cell}</td>` : html`<th scope="row">${cell}</th>`))}</tr>`)}</tbody>
   </table></div>${total > shown && html`<p class="quiet">The first ${shown} of ${total}.</p>`}`;
 }

@@ -10,13 +10,13 @@ export function workloadOf(each) {
   return [namespace, kind, name];
 }
 
-// Node -> the pods that leave it and those that come, as their workloads.
+// Node -> the pods that leave it and those that come, each as its workload and the kind of its square.
 function moves(plan) {
   const found = new Map();
   const note = (node, way, each) => {
     if (!node) return;
     if (!found.has(node)) found.set(node, { leaving: [], arriving: [] });
-    found.get(node)[way].push(workloadOf(each));
+    found.get(node)[way].push({ workload: workloadOf(each), kind: way, pod: each.pod });
   };
   for (const each of plan.moved) {
     note(each.fromNode, "leaving", each);
@@ -25,13 +25,19 @@ function moves(plan) {
   for (const each of plan.pending) note(each.fromNode, "leaving", each);
   for (const each of plan.gone) note(each.node, "leaving", each);
   for (const each of plan.created) note(each.node, "arriving", each);
+  for (const { pod, node } of plan.evicted) {
+    // A pod without a node is named as the new one, so that its workload has to tell.
+    const rest = ((found.get(node) || {}).leaving || []).filter((each) => each.kind === "leaving");
+    const own = rest.find((each) => each.pod === pod) || rest.find(({ workload: [namespace, , name] }) => pod.startsWith(`${namespace}/${name}-`));
+    if (own) own.kind = "leaving evicted";
+  }
   return found;
 }
 
 // The numbers of workloads on a node without those that leave.
 function staying(pods, leaving) {
   const rest = [...pods];
-  for (const [namespace, kind, name] of leaving) {
+  for (const { workload: [namespace, kind, name] } of leaving) {
     const same = (pod) => picture.workloads[pod][0] === namespace && picture.workloads[pod][1] === kind && (kind === "Pod" || picture.workloads[pod][2] === name);
     const at = rest.findIndex(same);
     if (at >= 0) rest.splice(at, 1);
@@ -50,7 +56,8 @@ function words({ gone, added, leaving, arriving }) {
   const parts = [];
   if (gone) parts.push("lost");
   if (added) parts.push("new");
-  if (leaving.length) parts.push(`${counted(leaving.length, "pod")} ${leaving.length === 1 ? "leaves" : "leave"}`);
+  const evicted = leaving.filter((each) => each.kind === "leaving evicted").length;
+  if (leaving.length) parts.push(`${counted(leaving.length, "pod")} ${leaving.length === 1 ? "leaves" : "leave"}${evicted ? ` (${evicted} evicted)` : ""}`);
   if (arriving.length) parts.push(`${counted(arriving.length, "pod")} ${arriving.length === 1 ? "comes" : "come"}`);
   return parts.join(", ") || "changes";
 }
