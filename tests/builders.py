@@ -271,6 +271,12 @@ def pod(
     )
 
 
+def on(where: str, count: int, **options: Any) -> list[Pod]:
+    """So many pods of the app x on a node."""
+    given = {"labels": {"app": "x"}, **options}
+    return [pod(f"{where}-{number}", node=where, **given) for number in range(count)]
+
+
 Terms = tuple[Sequence[PodAffinityTerm], Sequence[tuple[int, PodAffinityTerm]]]
 
 

@@ -17,7 +17,7 @@ from podium.engine.cycle.cycle import cycle, run
 from podium.engine.cycle.ties import ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
-from podium.engine.framework.rule import FilterRule, ScoreRule
+from podium.engine.framework.rule import FilterRule, OnlyNodes, ScoreRule
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.view import View
 from podium.generations.v1_36 import V1_36
@@ -48,6 +48,15 @@ from podium.objects.kinds.workloads import Namespace
 from podium.profiles.config.build import config_from, default_config, from_config
 from podium.profiles.policy.build import Options
 
+#: A configuration that fills nodes one after the other.
+PACK = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
@@ -269,3 +278,20 @@ def scores(rule: ScoreRule, wanted: Pod, *items: Object) -> dict[str, int]:
     final = rule.normalize(incoming, at, raw) if rule.normalizes else raw
     names = [columns.nodes.names[row] for row in columns.nodes.order.tolist()]
     return dict(zip(names, np.broadcast_to(final, len(at)).tolist(), strict=True))
+
+
+class Naming(FilterRule):
+    """A plugin that restricts the pod to some nodes."""
+
+    def __init__(self, name: str, *nodes: str) -> None:
+        self.name = name
+        self.nodes = frozenset(nodes)
+
+    def may_refuse(self, cls: object) -> bool:
+        return True
+
+    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
+        return OnlyNodes(self.nodes)
+
+    def filter(self, pod: object, at: Any) -> Any:
+        return at.full(0)

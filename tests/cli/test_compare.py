@@ -6,17 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from builders_v1_36 import PACK
 from cli.conftest import Files, Podium
 from cli.manifests import node, pod
 
-PACK = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - name: NodeResourcesFit
-    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
-"""
 POLICY = '{"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsResources"}]}'
 ROOM_ONLY = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -8,14 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import Podium
 from research.sweeps.small_experiment import write_experiment
+from waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +99,7 @@ def test_a_sweep_that_is_ended_reports_what_is_finished(
 ) -> None:
     process, out = sleeping_sweep(tmp_path, ["--jobs", "2", *engine])
     with process:
-        wait_until(lambda: kept(out) > 0)
+        until("the sweep comes to that", lambda: kept(out) > 0, 120)
         (os.killpg if to_all else os.kill)(process.pid, number)
         printed, told = process.communicate(timeout=120)
 
@@ -109,31 +108,31 @@ def test_a_sweep_that_is_ended_reports_what_is_finished(
     assert kept(out) in (1, 2)
     assert printed.startswith(f"small: {kept(out)} of 6 runs finished")
     assert len((out / "results.csv").read_text().splitlines()) == 1 + kept(out)
-    wait_until(lambda: not group_members(process.pid))
+    until("the sweep comes to that", lambda: not group_members(process.pid), 120)
 
 
 def test_an_interrupt_while_processes_start_is_one_sentence(tmp_path: Path) -> None:
     process, _ = sleeping_sweep(tmp_path, ["--jobs", "2"])
     with process:
-        wait_until(lambda: len(group_members(process.pid)) > 2)
+        until("the sweep comes to that", lambda: len(group_members(process.pid)) > 2, 120)
         os.killpg(process.pid, signal.SIGINT)
         printed, told = process.communicate(timeout=120)
 
     assert told == "podium: note: interrupted; the same command goes on from here\n"
     assert process.returncode == 130
     assert printed.startswith("small: 0 of 6 runs finished")
-    wait_until(lambda: not group_members(process.pid))
+    until("the sweep comes to that", lambda: not group_members(process.pid), 120)
 
 
 def test_a_sweep_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     process, out = sleeping_sweep(tmp_path, ["--jobs", "2"])
     with process:
-        wait_until(lambda: kept(out) > 0)
+        until("the sweep comes to that", lambda: kept(out) > 0, 120)
         process.kill()
         _, told = process.communicate(timeout=120)
 
     assert told == ""
-    wait_until(lambda: not group_members(process.pid))
+    until("the sweep comes to that", lambda: not group_members(process.pid), 120)
 
 
 def sleeping_sweep(folder: Path, flags: list[str]) -> tuple[subprocess.Popen[str], Path]:
@@ -172,15 +171,6 @@ def group_members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             found.append(int(path.parent.name))
     return found
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(6000):
-        if holds():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never came to that")
 
 
 def test_bad_input_is_one_sentence(podium: Podium, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from builders_v1_36 import PACK
 from podium.errors import ConfigError
 from podium.host import cluster_program
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
@@ -255,15 +256,7 @@ def test_pods_of_an_extender_that_cannot_bind_are_told_and_not_left_in_flight(
 
 
 def test_the_pages_show_the_configuration_as_it_was_given() -> None:
-    given = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - name: NodeResourcesFit
-    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
-"""
-    source = ProfileSource(config="file", texts={"file": given})
+    source = ProfileSource(config="file", texts={"file": PACK})
     world = World(replace(options(), pages=True), source)
     shown = []
 
@@ -273,7 +266,7 @@ profiles:
 
     asyncio.run(world.play(script))
 
-    assert yaml.safe_load(shown[0]["text"]) == yaml.safe_load(given)
+    assert yaml.safe_load(shown[0]["text"]) == yaml.safe_load(PACK)
 
 
 def test_only_the_holder_of_the_lease_schedules_and_it_releases_it() -> None:

@@ -209,9 +209,8 @@ def test_the_pause_that_the_api_server_asks_for_is_kept_within_bounds(
     assert made.time.slept == [paused]
 
 
-def test_a_pod_that_was_deleted_before_its_retry_is_not_attempted_again() -> None:
-    made = cluster()
-    made.api.script("status", refused(403))
+def fail_and_drop(made: Cluster) -> None:
+    """The pod is deleted while its failure is about to be written again."""
     turn, result = made.attempt(**rejected())
 
     async def run() -> None:
@@ -221,6 +220,12 @@ def test_a_pod_that_was_deleted_before_its_retry_is_not_attempted_again() -> Non
         await made.finish()
 
     asyncio.run(run())
+
+
+def test_a_pod_that_was_deleted_before_its_retry_is_not_attempted_again() -> None:
+    made = cluster()
+    made.api.script("status", refused(403))
+    fail_and_drop(made)
 
     assert made.pool(waiting()) is None
 
@@ -244,15 +249,7 @@ def test_retries_that_have_not_begun_are_cancelled() -> None:
 def test_the_status_of_a_deleted_pod_is_not_missed(caplog: pytest.LogCaptureFixture) -> None:
     made = cluster()
     made.api.script("status", refused(404))
-    turn, result = made.attempt(**rejected())
-
-    async def run() -> None:
-        made.actions.failure_handler.not_decided(turn, result)
-        await until_a_retry_waits(made)
-        made.drop(waiting())
-        await made.finish()
-
-    asyncio.run(run())
+    fail_and_drop(made)
 
     assert caplog.text == ""
     assert made.pool(waiting()) is None

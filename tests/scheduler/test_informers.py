@@ -13,43 +13,7 @@ import yaml
 from podium.kube.connections import Answer
 from podium.virtual_cluster.cluster import SimulatedCluster
 from podium.virtual_cluster.in_process_api import InProcessApi
-
-OBJECTS = """
-apiVersion: v1
-kind: Node
-metadata: {name: n1}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
-spec: {}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: gpus}
-spec:
-  driver: gpu.example.com
-  nodeName: n1
-  pool: {name: n1, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu-0}]
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: one, namespace: default}
-spec:
-  devices:
-    requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: claims, namespace: default}
-spec:
-  containers: [{name: c, image: i}]
-  resourceClaims: [{name: gpu, resourceClaimName: one}]
-"""
+from scheduler.one_device import ONE_DEVICE
 
 
 class Older(InProcessApi):
@@ -75,7 +39,7 @@ def test_kinds_that_are_served_later_are_considered_then(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with SimulatedCluster() as cluster, caplog.at_level(logging.WARNING):
-        cluster.load(list(yaml.safe_load_all(OBJECTS)))
+        cluster.load(list(yaml.safe_load_all(ONE_DEVICE)))
         api = Older(cluster.server)
         cluster.add_scheduler(client=api)
         cluster.run_for(130)

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from builders import expression, node, node_term, pod
-from builders_v1_36 import DEFAULT, decision
+from builders_v1_36 import DEFAULT, Naming, decision
 from podium.engine.framework.decision import Decision
-from podium.engine.framework.rule import FilterRule, OnlyNodes
 from podium.objects.kinds.pod import Pod
 from podium.past.decisions.decision_packing import NodeNames, pack, unpack
 from scheduler.attempts import attempted
-
-
-class Names(FilterRule):
-    """A plugin that restricts the pod to some nodes."""
-
-    def __init__(self, name: str, *nodes: str) -> None:
-        self.name = name
-        self.nodes = frozenset(nodes)
-
-    def may_refuse(self, cls: object) -> bool:
-        return True
-
-    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
-        return OnlyNodes(self.nodes)
-
-    def filter(self, pod: object, at: Any) -> Any:
-        return at.full(0)
 
 
 def rejected_by(found: Decision, wanted: Pod) -> set[str]:
@@ -57,16 +38,16 @@ def test_a_plugin_that_excluded_nodes_is_one_beside_the_filters() -> None:
 @pytest.mark.parametrize(
     ("plugins", "expected"),
     [
-        pytest.param([Names("Zebra")], {"Zebra"}, id="one that names no node"),
+        pytest.param([Naming("Zebra")], {"Zebra"}, id="one that names no node"),
         pytest.param(
-            [Names("Zebra", "a"), Names("Ant", "b")],
+            [Naming("Zebra", "a"), Naming("Ant", "b")],
             {"Ant", "Zebra"},
             id="two that exclude each other",
         ),
     ],
 )
 def test_plugins_that_leave_no_node_are_named_together(
-    plugins: list[Names], expected: set[str]
+    plugins: list[Naming], expected: set[str]
 ) -> None:
     profile = replace(DEFAULT, pre_filters=(*plugins, *DEFAULT.pre_filters))
     wanted = pod()

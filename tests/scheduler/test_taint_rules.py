@@ -8,27 +8,9 @@ import yaml
 
 from podium.library.profile_source import ProfileSource
 from podium.virtual_cluster.cluster import SimulatedCluster
+from scheduler.one_device import ONE_DEVICE
 
-OBJECTS = """
-apiVersion: v1
-kind: Node
-metadata: {name: n1}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
-spec: {}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: gpus}
-spec:
-  driver: gpu.example.com
-  nodeName: n1
-  pool: {name: n1, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu-0}]
----
+SICK = """
 apiVersion: resource.k8s.io/v1
 kind: DeviceTaintRule
 metadata: {name: sick}
@@ -36,21 +18,6 @@ spec:
   deviceSelector: {device: gpu-0}
   taint: {key: example.com/sick, effect: NoSchedule}
 ---
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: one, namespace: default}
-spec:
-  devices:
-    requests:
-      - name: gpu
-        exactly: {deviceClassName: gpu}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: claims, namespace: default}
-spec:
-  containers: [{name: c, image: i}]
-  resourceClaims: [{name: gpu, resourceClaimName: one}]
 """
 OTHER = {"deviceSelector": {"pool": "n2"}, "taint": {"key": "a", "effect": "NoSchedule"}}
 
@@ -68,7 +35,7 @@ def node_of(cluster: SimulatedCluster) -> str:
 
 def test_pods_wake_when_taints_of_devices_change() -> None:
     with SimulatedCluster() as cluster:
-        cluster.load(list(yaml.safe_load_all(OBJECTS)))
+        cluster.load(list(yaml.safe_load_all(SICK + ONE_DEVICE)))
         cluster.add_scheduler(ProfileSource(profile="v1.37", environment={}).choose())
         cluster.run_for(30)
         before = node_of(cluster), attempts(cluster)

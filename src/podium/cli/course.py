@@ -22,13 +22,11 @@ def list_chapters(output: str) -> None:
             [{"name": c.name, "title": c.title, "question": c.question} for c in found], output
         )
         return
-    from rich.table import Table  # noqa: PLC0415  takes time
+    from podium.render.rich_tables import add_row, rich_table  # noqa: PLC0415  brings rich
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for column in ("CHAPTER", "TITLE"):
-        table.add_column(column, no_wrap=column == "CHAPTER")
+    table = rich_table("CHAPTER", "TITLE", whole_first=True)
     for each in found:
-        table.add_row(each.name, each.title)
+        add_row(table, each.name, each.title)
     print_parts([table])
 
 

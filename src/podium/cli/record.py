@@ -79,15 +79,10 @@ def record(
     from podium.host.record_run import run_record  # noqa: PLC0415
     from podium.kube.access import load_access  # noqa: PLC0415
     from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
-    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415  not for the help
 
     access = load_access(kubeconfig, context, server)
-    if policy_configmap is None:
-        chosen = choose_in_cluster(flags, access)
-    else:
-        space = policy_configmap_namespace
-        chosen = policy_in_configmap(access, flags, space, policy_configmap)
+    chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)
     with _recorded_in(folder, anonymize=anonymize) as written:
         options = record_options(written, limits.made(), flags, chosen)
 

@@ -151,24 +151,13 @@ def _go_on(history: History, start: float, flags: ProfileSource, output: str) ->
 
 
 def _print_moments(moments: Sequence[ComparedMoment]) -> None:
-    from rich.table import Table  # noqa: PLC0415  brings rich
+    from podium.render.rich_tables import add_row, rich_table  # noqa: PLC0415  brings rich
 
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in (
-        "TIME",
-        "PLACED",
-        "BY OTHER",
-        "PENDING",
-        "SAME",
-        "DIFFERENT",
-        "EVICTED",
-        "BY OTHER",
-    ):
-        table.add_column(name, justify="left" if name == "TIME" else "right")
+    table = rich_table(*_COLUMNS, right=_COLUMNS[1:])
     for each in moments:
         placed = (each.recorded[0], each.other[0], each.pending, each.same, each.different)
         numbers = (*placed, each.recorded[1], each.other[1])
-        table.add_row(shown_time(each.time), *map(str, numbers))
+        add_row(table, shown_time(each.time), *numbers)
     print_parts([table])
 
 

@@ -49,17 +49,12 @@ def snapshot(
     """
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
     from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
-    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
     from podium.objects.reading.validate import forbidden_notes  # noqa: PLC0415
 
     access = load_access(kubeconfig, context, server)
-    if policy_configmap is None:
-        chosen = choose_in_cluster(flags, access)
-    else:
-        space = policy_configmap_namespace
-        chosen = policy_in_configmap(access, flags, space, policy_configmap)
+    chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)
     profile = kept_profile(flags, chosen)
     listed = write_snapshot(access, out, profile, form=output, anonymize=anonymize)
     for sentence in forbidden_notes(listed.forbidden):

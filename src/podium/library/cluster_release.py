@@ -39,8 +39,17 @@ class Versions(NamedTuple):
     scheduler: str = ""
 
 
-def choose_in_cluster(source: ProfileSource, access: Access) -> ChosenProfiles:
-    """The profiles of the source, of the cluster's generation unless the source names one."""
+def choose_in_cluster(
+    source: ProfileSource, access: Access, namespace: str = "", configmap: str | None = None
+) -> ChosenProfiles:
+    """The profiles of the source, of the cluster's generation unless the source names one.
+
+    Where a *configmap* is named, the Policy in it counts instead.
+    """
+    if configmap is not None:
+        from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415  rare
+
+        return policy_in_configmap(access, source, namespace, configmap)
     return source_in_cluster(source, access).choose()
 
 

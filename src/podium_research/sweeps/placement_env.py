@@ -20,6 +20,7 @@ from podium.cluster.simulation import Simulation
 from podium.library.pending import seen_by
 
 if TYPE_CHECKING:
+    from podium.engine.cycle.ties import Positions
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
@@ -39,9 +40,9 @@ class _AgentChoice:
     def __init__(self) -> None:
         self.rank = 0
 
-    def choose(self, count: int, places: object) -> int:  # noqa: ARG002  all are tied
+    def choose(self, best: Positions, places: object) -> int:  # noqa: ARG002  all are tied
         """The rank of the agent's node among the nodes that fit."""
-        return min(self.rank, count - 1)
+        return min(self.rank, len(best) - 1)
 
     def skip(self, count: int) -> None:
         """Nothing is kept."""

@@ -13,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, pod, simulation, term
-from engine.fast import test_equals_plain_v1_13 as classic
-from engine.fast import test_equals_plain_v1_36 as current
+from engine.fast.test_equals_plain_v1_13 import GROUND as CLASSIC
+from engine.fast.test_equals_plain_v1_36 import GROUND as CURRENT
+from engine.fast.twins import History, histories
 from podium.cluster.cache.trimming import Trimmer
 from podium.cluster.simulation import Simulation
 
 FEW = 64
 
 
-def live(history: classic.History | current.History, *, remembers: bool) -> None:
+def live(history: History, *, remembers: bool) -> None:
     """Live through a history; the simulation that *remembers* answers, or the other, is trimmed."""
     twins = history.twins()
     trimmed: Simulation = twins.both[0 if remembers else 1]
@@ -33,25 +34,21 @@ def live(history: classic.History | current.History, *, remembers: bool) -> None
 
 
 @settings(max_examples=60)
-@given(history=classic.histories(), remembers=st.booleans())
-def test_trimming_changes_no_decision_of_predicates(
-    history: classic.History, remembers: bool
-) -> None:
+@given(history=histories(CLASSIC), remembers=st.booleans())
+def test_trimming_changes_no_decision_of_predicates(history: History, remembers: bool) -> None:
     live(history, remembers=remembers)
 
 
 @settings(max_examples=60)
-@given(history=current.histories(), remembers=st.booleans())
-def test_trimming_changes_no_decision_of_plugins(history: current.History, remembers: bool) -> None:
+@given(history=histories(CURRENT), remembers=st.booleans())
+def test_trimming_changes_no_decision_of_plugins(history: History, remembers: bool) -> None:
     live(history, remembers=remembers)
 
 
 @pytest.mark.soak
 @settings(max_examples=5000)
-@given(history=current.histories(longest=80), remembers=st.booleans())
-def test_trimming_changes_no_decision_in_long_histories(
-    history: current.History, remembers: bool
-) -> None:
+@given(history=histories(CURRENT, longest=80), remembers=st.booleans())
+def test_trimming_changes_no_decision_in_long_histories(history: History, remembers: bool) -> None:
     live(history, remembers=remembers)
 
 

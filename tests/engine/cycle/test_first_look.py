@@ -23,9 +23,8 @@ from builders import (
     term,
     volume,
 )
-from builders_v1_36 import DEFAULT, configured, decision, ephemeral, owned, spec_with
+from builders_v1_36 import DEFAULT, Naming, configured, decision, ephemeral, owned, spec_with
 from podium.engine.framework.post_filter import FailedSearch, Outcome
-from podium.engine.framework.rule import FilterRule, OnlyNodes
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodResourceClaim, SchedulingGate
 
@@ -132,23 +131,6 @@ def test_the_plugin_that_rejects_the_nominated_node_is_named_on_the_others(promi
     assert found.failed()["b"] == [
         f"node(s) didn't satisfy plugin(s) [NodeAffinity {turned_down}]",
     ]
-
-
-class Naming(FilterRule):
-    """Names nodes, and filters nothing."""
-
-    def __init__(self, name: str, *nodes: str) -> None:
-        self.name = name
-        self.nodes = frozenset(nodes)
-
-    def may_refuse(self, cls: object) -> bool:
-        return True
-
-    def pre_filter(self, pod: object, view: object) -> OnlyNodes:
-        return OnlyNodes(self.nodes)
-
-    def filter(self, pod: object, at: Any) -> Any:
-        return at.full(0)
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,16 @@
 """A remembered answer equals a fresh one under the plugins of today, too.
 
-Two simulations live through the same random history: one remembers what classes of pods were told
-about every node, the other asks all rules about all nodes each time. Every decision must come out
-the same. Topology spread, affinity by zone, host and namespace, default spreading and images make
-the answer for one node depend on all others: what is kept of them must never be stale. Limits at
-which the fast one changes its ways are made small, so that short histories cross them.
+Topology spread, affinity by zone, host and namespace, default spreading and images make the answer
+for one node depend on all others: what is kept of them must never be stale.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import podium
 from builders import (
@@ -30,7 +23,6 @@ from builders import (
     node,
     node_term,
     nodes,
-    objects,
     pod,
     replica_set,
     selector,
@@ -56,17 +48,15 @@ from builders_v1_36 import (
     spread,
     with_args,
 )
-from podium.cluster.simulation import RETRY, TERMINATE, Simulation
-from podium.engine.framework.decision import Decision
+from engine.fast.twins import NODES, Ground, History, histories, outcome
+from podium.cluster.simulation import RETRY, Simulation
 from podium.engine.framework.profile import Profile
-from podium.engine.framework.tuning import Tuning
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from user_rules import MILD, always_out_of_range, extended, grows_out_of_range
 
 pytestmark = pytest.mark.slow
 
-NODES = tuple(f"n{number}" for number in range(7))
 
 STRICT = {
     "pluginConfig": [
@@ -321,245 +311,13 @@ def made_node(name: str, kind: str, zone: str) -> Node:
     return node(name, labels={key: value for key, value in labels.items() if value}, **options)
 
 
-def outcome(decision: Decision) -> dict[str, Any]:
-    """What must not depend on how the decision was reached; codes are spelled out."""
-    preemption = decision.preemption
-    return {
-        "pod": decision.pod,
-        "node": decision.node,
-        "nominated": decision.nominated,
-        "message": decision.message,
-        "error": decision.error,
-        "refused": decision.refused,
-        "tied": decision.tied,
-        "cursor": decision.cursor if decision.tied else 0,
-        "feasible": decision.feasible_count,
-        "consumed": (decision.consumed, decision.dropped),
-        "verdicts": Counter(
-            {
-                (v.predicate, v.reasons, v.curable): number
-                for code, number in decision.histogram.items()
-                for v in [decision.verdict(code)]
-            }
-        ),
-        "volumes": decision.volumes,
-        "after": decision.post_code,
-        "preemption": preemption
-        and (
-            preemption.eligible,
-            preemption.potential,
-            dict(preemption.candidates),
-            preemption.node,
-            preemption.tie,
-            preemption.criterion,
-            preemption.nomination,
-        ),
-        "cleared": preemption and preemption.cleared,
-    }
-
-
-class Twins:
-    """The same cluster twice: one that remembers and one that does not."""
-
-    def __init__(self, profile: Profile, after_preemption: str) -> None:
-        self.both = tuple(
-            Simulation(profile, after_preemption=after_preemption, fast=fast, start_time=self.now)
-            for fast in (True, False)
-        )
-        #: Every pod that was ever made.
-        self.pods: dict[str, Pod] = {}
-
-    def now(self, attempt: int) -> str:
-        return f"2026-01-01T00:{attempt // 2 % 60:02}:00Z"
-
-    def each(self, action: Callable[[Simulation], object]) -> None:
-        for simulation in self.both:
-            action(simulation)
-
-    def make(self, kind: str, **more: Any) -> Pod:
-        made = made_pod(f"{kind.replace(' ', '-')}-{len(self.pods)}", kind, **more)
-        self.pods[made.uid] = made
-        return made
-
-    def placed(self) -> list[str]:
-        fast, plain = (
-            sorted(each.uid for row in s.cache.columns.pods.residents for each in row)
-            for s in self.both
-        )
-        assert fast == plain
-        return fast
-
-    def nodes(self) -> list[Node]:
-        return [each for each in self.both[0].cache.columns.nodes.objects if each is not None]
-
-    # What can happen
-
-    def schedule(self, kind: str) -> None:
-        """A pod comes, and goes where it is sent."""
-        wanted = self.make(kind)
-        fast, plain = ([outcome(step.decision) for step in s.run([wanted])] for s in self.both)
-        assert fast == plain
-
-    def ask(self, kind: str) -> None:
-        """A pod is looked at, and nothing comes of it."""
-        wanted = self.make(kind)
-        fast, plain = (outcome(simulation.attempt(wanted)) for simulation in self.both)
-        assert fast == plain
-
-    def keep_asking(self, kind: str) -> None:
-        """Long enough for answers to be kept that have not changed."""
-        for _ in range(4):
-            self.ask(kind)
-
-    def put_node(self, name: str, kind: str, zone: str) -> None:
-        """A node is new, or changes into another kind of node."""
-        made = made_node(name, kind, zone)
-        self.each(lambda simulation: simulation.cache.put_node(made))
-
-    def drop_node(self, number: int) -> None:
-        """A node goes; its pods stay believed in."""
-        if known := self.nodes():
-            gone = known[number % len(known)]
-            self.each(lambda simulation: simulation.cache.drop_node(gone))
-
-    def remove(self, number: int) -> None:
-        """A placed pod goes."""
-        if placed := self.placed():
-            self.each(lambda simulation: simulation.remove(placed[number % len(placed)]))
-
-    def terminate(self, number: int) -> None:
-        """A placed pod is about to go."""
-        if placed := self.placed():
-            uid = placed[number % len(placed)]
-            self.each(lambda simulation: simulation.cache.columns.mark_terminating(uid))
-
-    def relabel(self, number: int, app: str) -> None:
-        """A placed pod is given another label."""
-        if placed := self.placed():
-            uid = placed[number % len(placed)]
-            for simulation in self.both:
-                resident = simulation.cache.columns.pods.by_uid.get(uid)
-                assert resident is not None
-                there = simulation.cache.columns.nodes.names[resident.row]
-                before = spec_with(self.pods[uid], node_name=there)
-                if simulation.cache.is_assumed(uid):
-                    simulation.cache.add_pod(before)
-                meta = msgspec.structs.replace(before.metadata, labels={"app": app})
-                after = msgspec.structs.replace(before, metadata=meta)
-                simulation.cache.update_pod(before, after)
-            self.pods[uid] = after
-
-    def add_placed(self, kind: str, name: str) -> None:
-        """Somebody else placed a pod, perhaps on a node that nobody knows."""
-        there = self.make(kind, node=name)
-        self.each(lambda simulation: simulation.load(objects(there)))
-
-    def promise(self, kind: str, name: str) -> None:
-        """A pod that waits is promised a node."""
-        waiting = self.make(kind, nominated=name)
-        self.each(lambda simulation: simulation.nominate(waiting, name))
-
-    def keep_promises(self, name: str) -> None:
-        """Pods that were promised a node get another try."""
-        fast, plain = (s._nominations.on(name) for s in self.both)
-        assert [each.uid for each in fast] == [each.uid for each in plain]
-        for waiting in fast:
-            results = [[outcome(step.decision) for step in s.run([waiting])] for s in self.both]
-            assert results[0] == results[1]
-
-    def put(self, name: str) -> None:
-        """A service, a namespace, a volume or the like comes or changes."""
-        shelf, item = OTHERS[name]
-        self.each(lambda s: getattr(s.cache.columns.catalog, shelf).put(item))
-
-    def drop(self, name: str) -> None:
-        """It goes."""
-        shelf, item = OTHERS[name]
-        self.each(lambda s: getattr(s.cache.columns.catalog, shelf).drop(item))
-
-
-@dataclass(frozen=True)
-class History:
-    """What happens, and how small the limits are while it does."""
-
-    profile: str
-    after_preemption: str
-    one_by_one: int
-    journal: int
-    patience: int
-    pods: tuple[str, ...]
-    start: list[tuple[Any, ...]]
-    events: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def twins(self) -> Twins:
-        """The simulations, with nothing in them yet."""
-        tuning = Tuning(
-            self.one_by_one,
-            self.patience,
-            min_reduction=1,
-            min_batch_rows=2,
-            journal_limit=self.journal,
-            # With a patience of 2 the best rows are found in columns all the time.
-            steady_rounds=99 if self.patience == 2 else self.patience % 2,
-            few_changes=1 if self.one_by_one == 1 else self.patience,
-        )
-        return Twins(replace(PROFILES[self.profile], tuning=tuning), self.after_preemption)
-
-    def live(self) -> Twins:
-        twins = self.twins()
-        for name, *arguments in [*self.start, *self.events]:
-            getattr(twins, name)(*arguments)
-        for kind in self.pods:
-            twins.ask(kind)
-        return twins
-
-
-ZONES = st.sampled_from(["", "east", "west", "south"])
-NUMBERS = st.integers(0, 20)
-NAMES = st.sampled_from(NODES)
-#: The node that only pods speak of comes rarely.
-ANY_NODE = st.sampled_from((*NODES * 2, "unknown"))
-NODE_EVENT = st.tuples(st.just("put_node"), NAMES, st.sampled_from(sorted(NODE_KINDS)), ZONES)
-
-
-@st.composite
-def histories(draw: st.DrawFn, longest: int = 30) -> History:
-    """Few kinds of pods in each, so that classes come again."""
-    kinds = tuple(draw(st.lists(st.sampled_from(sorted(PODS)), min_size=1, max_size=4)))
-    kind = st.sampled_from(kinds)
-    other = st.sampled_from(sorted(OTHERS))
-    schedule = st.tuples(st.just("schedule"), kind)
-    event = st.one_of(
-        schedule,
-        schedule,
-        schedule,
-        st.tuples(st.just("ask"), kind),
-        st.tuples(st.just("keep_asking"), kind),
-        NODE_EVENT,
-        st.tuples(st.just("drop_node"), NUMBERS),
-        st.tuples(st.just("remove"), NUMBERS),
-        st.tuples(st.just("terminate"), NUMBERS),
-        st.tuples(st.just("relabel"), NUMBERS, st.sampled_from("abc")),
-        st.tuples(st.just("add_placed"), st.sampled_from(sorted(PODS)), ANY_NODE),
-        st.tuples(st.just("promise"), kind, NAMES),
-        st.tuples(st.just("keep_promises"), NAMES),
-        st.tuples(st.just("put"), other),
-        st.tuples(st.just("drop"), other),
-    )
-    return History(
-        profile=draw(st.sampled_from(sorted(PROFILES))),
-        after_preemption=draw(st.sampled_from([RETRY, TERMINATE])),
-        one_by_one=draw(st.sampled_from([24, 1])),
-        journal=draw(st.sampled_from([1 << 16, 6])),
-        patience=draw(st.sampled_from([1, 2, 8])),
-        pods=kinds,
-        start=draw(st.lists(NODE_EVENT, min_size=1, max_size=6)),
-        events=draw(st.lists(event, max_size=longest)),
-    )
+GROUND = Ground(
+    PROFILES, PODS, made_pod, NODE_KINDS, made_node, OTHERS, ("", "east", "west", "south")
+)
 
 
 @settings(max_examples=250)
-@given(history=histories())
+@given(history=histories(GROUND))
 def test_a_remembered_answer_equals_a_fresh_one(history: History) -> None:
     history.live()
 
@@ -758,7 +516,7 @@ def test_what_is_kept_is_never_stale(
     ]
     for profile in ("default", "strict"):
         given = (one_by_one, 1 << 16, patience)
-        History(profile, RETRY, *given, (kind,) * 3, two_zones(), spelled_out).live()
+        History(GROUND, profile, RETRY, *given, (kind,) * 3, two_zones(), spelled_out).live()
 
 
 def test_what_happens_really_happens() -> None:
@@ -771,7 +529,7 @@ def test_what_happens_really_happens() -> None:
         ("terminate", 1),
     ]
 
-    twins = History("default", RETRY, 24, 1 << 16, 8, (), two_zones(), events).live()
+    twins = History(GROUND, "default", RETRY, 24, 1 << 16, 8, (), two_zones(), events).live()
 
     columns = twins.both[0].cache.columns
     left = [
@@ -824,6 +582,6 @@ def test_samples_are_the_same(kind: str) -> None:
 
 @pytest.mark.soak
 @settings(max_examples=5000)
-@given(history=histories(longest=80))
+@given(history=histories(GROUND, longest=80))
 def test_long_histories(history: History) -> None:
     history.live()

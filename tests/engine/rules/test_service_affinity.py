@@ -9,6 +9,7 @@ from builders import (
     decided,
     judged,
     node,
+    on,
     pod,
     profile,
     scored,
@@ -137,14 +138,6 @@ A1 = node("a1", labels={ZONE: "a", "rack": "1"})
 A2 = node("a2", labels={ZONE: "a", "rack": "2"})
 B1 = node("b1", labels={ZONE: "b", "rack": "1"})
 PLAIN = node("plain")
-
-
-def on(where: str, count: int, **options: object) -> list[Pod]:
-    labels = options.pop("labels", X)
-    return [
-        pod(f"{where}-{i}", node=where, labels=labels, **options)  # type: ignore[arg-type]
-        for i in range(count)
-    ]
 
 
 def test_service_anti_affinity() -> None:

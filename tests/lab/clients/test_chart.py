@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from lab.clients.kubectl import PROGRAMS, Kubectl, available
-from lab.command.lab_process import LabProcess
+from lab.clients.kubectl import Kubectl
 
 CHART = Path(__file__).parent / "chart"
-
-
-@pytest.fixture(params=available())
-def kubectl(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubectl]:
-    program = PROGRAMS[request.param]()
-    if not program:
-        pytest.skip(f"there is no such kubectl here: {request.param}")
-    lab = LabProcess(tmp_path, "--nodes=2")
-    yield Kubectl(program, lab.kubeconfig, tmp_path / "home")
-    assert lab.end() == (0, "")
 
 
 def test_a_chart_with_custom_resources_is_installed_changed_and_removed(kubectl: Kubectl) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 import yaml
 
-from lab.clients.kubectl import PROGRAMS, ROOT, Kubectl, available
-from lab.command.lab_process import LabProcess
+from lab.clients.kubectl import ROOT, Kubectl
 
 DEPLOY = ROOT / "deploy"
 #: Kinds of the Prometheus operator, as far as the lab must know them.
@@ -27,16 +22,6 @@ spec:
     storage: true
     schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
 """
-
-
-@pytest.fixture(params=available())
-def kubectl(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubectl]:
-    program = PROGRAMS[request.param]()
-    if not program:
-        pytest.skip(f"there is no such kubectl here: {request.param}")
-    lab = LabProcess(tmp_path, "--nodes=3")
-    yield Kubectl(program, lab.kubeconfig, tmp_path / "home")
-    assert lab.end() == (0, "")
 
 
 def test_the_manifests_are_tried_and_roll_out(kubectl: Kubectl) -> None:

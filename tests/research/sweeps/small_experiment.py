@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builders_v1_36 import PACK
+
 NODES = """name,cpu,memory,pods,label:zone
 n-1,4,8Gi,110,a
 n-2,2,4Gi,110,b
@@ -55,14 +57,6 @@ configurations:
 - {{name: pack, config: pack.yaml, ties: random}}
 seeds: {{from: 1, to: 3}}
 {more}
-"""
-PACK = """
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - name: NodeResourcesFit
-    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 """
 MEASURED = "arrivals: study.py:shuffled\nmeasure: study.py:Order\n"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -20,6 +19,7 @@ from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS, OF_POLICIES
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
+from waiting import eventually
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 
@@ -32,12 +32,6 @@ class Profiles(Observer):
 
     def attempted(self, attempted: AttemptResult) -> None:
         self.by_pod[attempted.pod.name] = attempted.decision.profile
-
-
-async def eventually(found: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not found():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
 
 
 def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:

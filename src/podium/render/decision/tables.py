@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from podium.render.decision import pod_group, sentences, trace
@@ -32,11 +32,13 @@ from podium.render.decision.causes import (
 from podium.render.decision.plain_reason import plain_reason
 from podium.render.plain import counted, printable
 from podium.render.quantities import format_amount
+from podium.render.rich_tables import add_row, rich_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rich.console import JustifyMethod, RenderableType
+    from rich.console import RenderableType
+    from rich.table import Table
 
     from podium.engine.framework.decision import ScoreColumn, Victims
     from podium.engine.framework.trace import DecisionTrace
@@ -76,16 +78,7 @@ def _heading(text: str) -> Iterator[RenderableType]:
     yield Text(printable(text), style="bold")
 
 
-def _table(*columns: str, right: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for at, column in enumerate(columns):
-        justify: JustifyMethod = "right" if column in right else "left"
-        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=at == 0)
-    return table
-
-
-def _row(table: Table, *cells: object, style: str = "") -> None:
-    table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
+_table = partial(rich_table, whole_first=True)
 
 
 class _Layout:
@@ -155,7 +148,7 @@ class _Layout:
         header, *rows = pod_group.rows(self.found.group)
         table = _table(*header)
         for row in rows:
-            _row(table, *row, style="bold" if row[0] == self.decision.pod else "")
+            add_row(table, *row, style="bold" if row[0] == self.decision.pod else "")
         yield table
         for sentence in pod_group.sentences(self.found.group):
             yield Text(f"  {printable(sentence)}")
@@ -170,7 +163,7 @@ class _Layout:
         for group, causes in zip(found, causes_of_groups(self.decision, found), strict=True):
             reasons = sentences.group_reasons(group, found)
             rule = sentences.group_rules(group)
-            _row(table, rule, reasons, group.count, self.sample(group.nodes))
+            add_row(table, rule, reasons, group.count, self.sample(group.nodes))
             for line in cause_lines(causes, _MOST_CAUSES):
                 number, which = self.fewer(line.nodes, group.nodes)
                 text = Padding(Text(printable(line.text)), (0, 0, 0, 2))
@@ -224,7 +217,7 @@ class _Layout:
         winner = self.short(self.decision.node or "")
         for place, name in enumerate(names):
             style = "green" if name == winner else ""
-            _row(table, name, *(column[place] for column in values), style=style)
+            add_row(table, name, *(column[place] for column in values), style=style)
         return table
 
     def node_columns(
@@ -239,7 +232,7 @@ class _Layout:
             fitting += 1
         table = _table(self.scorer, *names[:fitting], right=names)
         for label, row in zip(labels, values, strict=True):
-            _row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
+            add_row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
         return table
 
     def lead(self) -> Iterator[RenderableType]:
@@ -293,7 +286,7 @@ class _Layout:
         for gap in score_gaps(decision, first, second):
             style = "green" if gap.points > 0 else "red"
             cells = (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
-            _row(table, *cells, style=style)
+            add_row(table, *cells, style=style)
         return table
 
     def volumes(self) -> Iterator[RenderableType]:
@@ -303,9 +296,9 @@ class _Layout:
         yield from _heading("Volumes")
         table = _table("CLAIM", "GETS")
         for claim, volume in plan.bind.items():
-            _row(table, claim, volume)
+            add_row(table, claim, volume)
         for claim in plan.provision:
-            _row(table, claim, "a new volume")
+            add_row(table, claim, "a new volume")
         yield table
 
     def devices(self) -> Iterator[RenderableType]:
@@ -319,7 +312,7 @@ class _Layout:
             results = (each.allocation.devices.results if each.allocation else None) or ()
             for result in results:
                 device = f"{result.driver}/{result.pool}/{result.device}"
-                _row(table, each.claim.key, result.request, device)
+                add_row(table, each.claim.key, result.request, device)
         yield table
 
     def preemption(self) -> Iterator[RenderableType]:
@@ -379,7 +372,7 @@ class _Layout:
                 [f"{pod} ({priority})" for pod, priority in each], _SAMPLE
             )
             style = "yellow" if name == chosen else ""
-            _row(
+            add_row(
                 table,
                 self.short(name),
                 *sentences.eviction_cost(victims),
@@ -387,7 +380,7 @@ class _Layout:
                 style=style,
             )
         if len(names) > _MOST_ROWS:
-            _row(table, f"and {len(names) - _MOST_ROWS} more", style="dim")
+            add_row(table, f"and {len(names) - _MOST_ROWS} more", style="dim")
         return table
 
     def why_not(self, report: NodeReport) -> Iterator[RenderableType]:
@@ -421,7 +414,7 @@ class _Layout:
         yield from _heading("Prepared for the pod, once for all nodes")
         table = _table(self.rule, "WHAT", "VALUE")
         for each in found.prepared:
-            _row(table, each.rule, each.name, trace.prepared_text(each))
+            add_row(table, each.rule, each.name, trace.prepared_text(each))
         yield table if found.prepared else Text("  nothing", style="dim")
 
     def filter_walk(self, found: DecisionTrace) -> Iterator[RenderableType]:
@@ -432,9 +425,11 @@ class _Layout:
             causes = causes_of_node(self.decision, found.node)
             for answer in found.answers:
                 style = {True: "", False: "red", None: "dim"}[answer.fits]
-                _row(table, answer.rule, trace.mark(answer), trace.answer_text(answer), style=style)
+                add_row(
+                    table, answer.rule, trace.mark(answer), trace.answer_text(answer), style=style
+                )
                 for line in cause_lines((c for c in causes if c.predicate == answer.rule), 5):
-                    _row(table, "", "", f"  {line.text}", style="dim")
+                    add_row(table, "", "", f"  {line.text}", style="dim")
             yield table
             return
         yield from _heading(f"Rule by rule: {counted(found.asked, 'node')}")
@@ -444,7 +439,7 @@ class _Layout:
             style = "red" if step.rejected else "" if step.checks and step.asked else "dim"
             sign, text = trace.step_mark(step), trace.step_text(step)
             cells = (step.rule, sign, step.rejected or "", step.left, text)
-            _row(table, *cells, style=style)
+            add_row(table, *cells, style=style)
         yield table
 
     def passes(self, found: DecisionTrace) -> Iterator[RenderableType]:
@@ -458,7 +453,7 @@ class _Layout:
             table = _table(self.rule, "PASS ONE, WITH THEM", "PASS TWO, WITHOUT")
             for row in trace.passes_rows(each):
                 style = "red" if trace.FAILED in row[1] + row[2] else ""
-                _row(table, *row, style=style)
+                add_row(table, *row, style=style)
             yield table
 
     def workings(self, found: DecisionTrace) -> Iterator[RenderableType]:
@@ -510,18 +505,18 @@ class _Layout:
             amounts = (room.wanted, room.free, room.used, *nominated, room.allocatable)
             cells = (format_amount(room.resource, amount) for amount in amounts)
             style = "red" if room.wanted > room.free else ""
-            _row(table, room.resource, *cells, style=style)
+            add_row(table, room.resource, *cells, style=style)
         return table
 
     def timings(self) -> Iterator[RenderableType]:
         yield from _heading("Time")
         table = _table("STEP", "MILLISECONDS", right=["MILLISECONDS"])
         for step, seconds in self.found.timings:
-            _row(table, step, f"{seconds * 1000:.1f}")
+            add_row(table, step, f"{seconds * 1000:.1f}")
         yield table
         if self.found.plan:
             yield from _heading("What a scheduler keeps of each rule between such pods")
             plan = _table("RULE", "STAGE", "KEPT", "ASKED AGAIN")
             for each in self.found.plan:
-                _row(plan, each.rule, each.stage, each.kept, each.again)
+                add_row(plan, each.rule, each.stage, each.kept, each.again)
             yield plan

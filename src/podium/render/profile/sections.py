@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
-from podium.render.plain import printable
+from podium.render.rich_tables import add_row, rich_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,13 +22,11 @@ def section(
         return
     yield Text()
     yield Text(title, style="bold")
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.show_header = bool(columns)
     used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    for at in used:
-        table.add_column(columns[at] if columns else "", overflow="fold")
+    table = rich_table(*(columns[at] if columns else "" for at in used))
+    table.show_header = bool(columns)
     for row in rows:
-        table.add_row(*(Text(printable(row[at])) for at in used))
+        add_row(table, *(row[at] for at in used))
     yield table
 
 

@@ -8,11 +8,11 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.table import Table
 from rich.text import Text
 
 from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted, printable
+from podium.render.rich_tables import add_row, rich_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,16 +107,14 @@ def parity_tables(report: ParityReport) -> Iterator[RenderableType]:
     recorded = ", ".join(report.profiles) or "nothing"
     yield Text(f"recordings of {recorded}, replayed", style="bold")
     yield Text()
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("FILE", overflow="fold")
-    for column in ("SCENARIOS", "STEPS", "DIFFERENCES"):
-        table.add_column(column, justify="right")
+    numbers = ("SCENARIOS", "STEPS", "DIFFERENCES")
+    table = rich_table("FILE", *numbers, right=numbers)
     total = report.total()
     rows = list(_rows(report.files))
     for each in [*rows, *([total] if len(rows) > 1 else [])]:
         style = "red" if each.differences else ""
         cells = (each.file, each.scenarios, each.steps, each.differences)
-        table.add_row(*(Text(printable(str(cell)), style=style) for cell in cells))
+        add_row(table, *cells, style=style)
     yield table
     yield Text()
     if not total.differences:

@@ -14,6 +14,7 @@ from builders import (
     decided,
     judged,
     node,
+    on,
     pod,
     profile,
     scored,
@@ -294,14 +295,6 @@ def test_own_invalid_preference_matters_only_next_to_a_pod_on_a_known_node() -> 
 
 
 PLAIN = node("plain")
-
-
-def on(where: str, count: int, **options: object) -> list[Pod]:
-    labels = options.pop("labels", X)
-    return [
-        pod(f"{where}-{i}", node=where, labels=labels, **options)  # type: ignore[arg-type]
-        for i in range(count)
-    ]
 
 
 Z1 = node("z1", labels={"zone": "1"})
