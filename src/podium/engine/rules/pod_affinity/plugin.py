@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 
-from podium.engine.framework.causes import Cause, ScoreNumber
+from podium.engine.framework.causes import Cause
 from podium.engine.framework.choices import WakeUps
 from podium.engine.framework.declaration import (
     Arguments,
@@ -35,35 +34,30 @@ from podium.engine.framework.rule import (
     FilterRule,
     Refused,
     Scope,
-    ScoreRule,
     Watched,
     all_rows,
 )
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.node_match import label_keys
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, Scalar, as_int
-from podium.engine.rows.written import written
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.plugins import MAX_SCORE, WAKE_UPS, counted_by, range_errors
 from podium.engine.rules.pod_affinity.shared import (
     AFFINITY_PAIRS,
     ANTI_AFFINITY_PAIRS,
     EXISTING_PAIRS,
+    WeightedTermsScore,
     blocking_pods,
-    counting_state,
     covers_all,
     domain_state,
     have_own_domains,
     missing_pods,
     prepared_pairs,
-    scaled_between,
     selects_any_pod,
     term_tally,
     watched_by,
-    weighted_domains,
 )
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
-    PREFERRED_ANTI_AFFINITY,
     REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
     declared_terms,
@@ -333,16 +327,12 @@ def _anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[Carried
             yield carried
 
 
-class InterPodAffinityScore(ScoreRule):
-    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
-
-    Required affinity of placed pods to the pod counts with `hard_weight`.
-    """
+class InterPodAffinityScore(WeightedTermsScore):
+    """The score of v1.34 and later, which may ignore what placed pods prefer."""
 
     kinds = ("Namespace",)
     name = "InterPodAffinity"
-    always = Scope.CLUSTER
-    normalizes = True
+    most = MAX_SCORE
     formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 100"
 
     def __init__(
@@ -352,13 +342,9 @@ class InterPodAffinityScore(ScoreRule):
         ignore_preferred_of_existing: bool = False,
         keeps_namespace_selector: bool = True,
     ) -> None:
-        self.hard_weight = hard_weight
+        super().__init__(hard_weight)
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
         self.keeps_namespace_selector = keeps_namespace_selector
-        self._kept_weights: KeptPerClass[list[tuple[int, Tally, str]]] = KeptPerClass()
-
-    def _own_terms(self, pod: Incoming, view: View) -> OwnTerms:
-        return own_terms(pod.cls, view, keeps_selector=self.keeps_namespace_selector)
 
     def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
         """The error of a term that cannot be compiled, unless no term can count."""
@@ -369,31 +355,15 @@ class InterPodAffinityScore(ScoreRule):
         fault = "" if self.ignore_preferred_of_existing and not likes else terms_fault(pod.cls)
         return f"failed to parse pod: {fault}" if fault else ""
 
-    def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods, and the pods that terms of the pod select."""
-        return watched_by(cls)
-
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """Skipped if no term, of the pod or of placed pods, counts."""
-        return None if self._weights(pod, view) else SKIPPED
-
-    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """The topology keys of the terms that count."""
-        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
-
-    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The sum of the weights of matching pods in the row's domains."""
-        by_key: dict[str, list[tuple[int, Tally]]] = {}
-        for weight, tally, key in self._weights(pod, at.view):
-            by_key.setdefault(key, []).append((weight, tally))
-        sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
-        return sum(sums[1:], sums[0]) if sums else at.full(0)
+        return None if self.weights(pod, view) else SKIPPED
 
     def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int]:  # noqa: ARG002
         """The same scores, scaled."""
         at = groups.rows
         sums = [0] * len(at)
-        for weight, tally, key in self._weights(pod, at.view):
+        for weight, tally, key in self.weights(pod, at.view):
             counts = tally.by_domain(key)
             ids = at.label_id_list(key)
             sums = [total + weight * counts.item(i) for total, i in zip(sums, ids, strict=True)]
@@ -403,63 +373,25 @@ class InterPodAffinityScore(ScoreRule):
             return [0] * len(sums)
         return [int(float(MAX_SCORE) * ((each - lowest) / span)) for each in sums]
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
-        """For each term that counts, its weight times the matching pods in the node's domain."""
-        yield from weighted_domains(
-            self._own_terms(pod, at.view).preferences, self._weights(pod, at.view), pod, at
-        )
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled between the lowest and the highest sum, in floating point."""
-        lowest, highest = int(raw.min()), int(raw.max())
-        span = highest - lowest
-        if not span:
-            return np.zeros(len(raw), np.int64)
-        sums = raw if span > len(at) else np.arange(lowest, highest + 1)
-        scaled: Any = scaled_between(at, sums, lowest, highest, MAX_SCORE)  # type: ignore[arg-type]
-        if span > len(at):
-            return np.asarray(scaled)
-        # Few distinct sums: each was scaled once.
-        found: np.ndarray = scaled.take(raw - lowest)
-        return found
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Any:
-        """The same for one row."""
-        lowest, highest = int(raw.min()), int(raw.max())
-        if lowest == highest:
-            return at.full(0)
-        return scaled_between(at, own, written(lowest), written(highest), MAX_SCORE)
-
-    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """Weights of the tallies that count; kept until other tallies do."""
+    def weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """None for a pod that neither has terms nor is selected by any."""
         if pod.cls.spec.affinity is None and not view.terms_selecting(pod.cls.labels):
             return []
-        now = counting_state(view)
-        return self._kept_weights.of(pod.cls, now, lambda: list(self._weigh(pod, view)))
+        return super().weights(pod, view)
 
-    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
-        own = self._own_terms(pod, view).preferences
+    def own_preferences(self, pod: Incoming, view: View) -> tuple[tuple[int, PodTerm], ...]:
+        """The pod's preferred terms, with the namespaces they select."""
+        return own_terms(pod.cls, view, keeps_selector=self.keeps_namespace_selector).preferences
+
+    def weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        """Terms of the pod, and then those of placed pods, that select pods somewhere."""
+        own, factors = self.own_preferences(pod, view), self.factors
         if self.ignore_preferred_of_existing and not own:
             return
         for weight, term in own:
             tally = term_tally(view, (term,))
             if tally.carriers and tally.total(term.topology_key):
                 yield weight, tally, term.topology_key
-        factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
-        if self.hard_weight > 0:
-            factors[REQUIRED_AFFINITY] = self.hard_weight
         for carried in view.terms_selecting(pod.cls.labels):
             if carried.kind in factors and carried.tally.carriers:
                 key = carried.term.topology_key

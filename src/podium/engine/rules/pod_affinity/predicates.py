@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from podium.engine.framework.causes import (
     Cause,
     DomainCount,
     MissingPods,
-    ScoreNumber,
 )
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
@@ -30,38 +29,31 @@ from podium.engine.framework.rule import (
     Everywhere,
     FilterRule,
     Scope,
-    ScoreRule,
     Watched,
     all_rows,
     no_rows,
 )
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.node_match import label_keys
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, Scalar, as_int
-from podium.engine.rows.written import written
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.pod_affinity.shared import (
     AFFINITY_PAIRS,
     ANTI_AFFINITY_PAIRS,
     EXISTING_PAIRS,
+    WeightedTermsScore,
     blocking_pods,
-    counting_state,
     covers_all,
     domain_state,
     have_own_domains,
     missing_pods,
     prepared_pairs,
-    scaled_between,
     term_tally,
     term_text,
     watched_by,
-    weighted_domains,
 )
 from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE
 from podium.engine.state.affinity_terms import (
-    PREFERRED_AFFINITY,
-    PREFERRED_ANTI_AFFINITY,
-    REQUIRED_AFFINITY,
     REQUIRED_ANTI_AFFINITY,
     preferred,
     required,
@@ -436,92 +428,27 @@ def _selects_itself(terms: tuple[PodTerm, ...], cls: PodClass) -> bool:
     return not any(term.error for term in terms) and covers_all(terms, cls.labels)
 
 
-class InterPodAffinityPriority(ScoreRule):
-    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
-
-    Required affinity of placed pods to the pod counts with `hard_weight`.
-    """
+class InterPodAffinityPriority(WeightedTermsScore):
+    """The score of v1.13, where 0 always is one of the sums."""
 
     name = "InterPodAffinityPriority"
-    always = Scope.CLUSTER
-    normalizes = True
+    most = MAX_SCORE
     formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 10"
-
-    def __init__(self, hard_weight: int = 1) -> None:
-        self._kept_weights: KeptPerClass[list[tuple[int, Tally, str]]] = KeptPerClass()
-        #: What a placed pod's required affinity to this one is worth.
-        self.hard_weight = hard_weight
-        #: The sign or weight of each kind of terms of placed pods that counts.
-        self._factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
-        if hard_weight > 0:
-            self._factors[REQUIRED_AFFINITY] = hard_weight
-
-    def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods, and the pods that terms of the pod select."""
-        return watched_by(cls)
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """0 if no term, of the pod or of placed pods, counts."""
-        return None if self._weights(pod, view) else Everywhere(0)
+        return None if self.weights(pod, view) else Everywhere(0)
 
-    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """The topology keys of the terms that count."""
-        return tuple(sorted({key for _, _, key in self._weights(pod, view)}))
+    def bounds(self, raw: np.ndarray) -> tuple[int, int]:
+        """The lowest and the highest of the sums and 0."""
+        return int(raw.min(initial=0)), int(raw.max(initial=0))
 
-    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
-        """The sum of the weights of matching pods in the row's domains."""
-        by_key: dict[str, list[tuple[int, Tally]]] = {}
-        for weight, tally, topology_key in self._weights(pod, at.view):
-            by_key.setdefault(topology_key, []).append((weight, tally))
-        total = at.full(0)
-        for key, weighted in by_key.items():
-            total = total + at.weighted_domain(weighted, key)
-        return total
+    def own_preferences(self, pod: Incoming, view: View) -> tuple[tuple[int, PodTerm], ...]:  # noqa: ARG002
+        """The pod's preferred terms."""
+        return own_preferences(pod.cls)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
-        """For each term that counts, its weight times the matching pods in the node's domain."""
-        yield from weighted_domains(own_preferences(pod.cls), self._weights(pod, at.view), pod, at)
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled between the lowest and the highest sum, where 0 always is one of the sums."""
-        highest, lowest = at.highest(raw), -at.highest(-raw)
-        span = highest - lowest
-        if not span:
-            return np.zeros(len(raw), np.int64)
-        sums = raw if span > len(at) else np.arange(lowest, highest + 1)
-        scaled: Any = scaled_between(at, sums, lowest, highest, MAX_SCORE)  # type: ignore[arg-type]
-        if span > len(at):
-            return np.asarray(scaled)
-        # Few distinct sums: each was scaled once.
-        found: np.ndarray = scaled.take(raw - lowest)
-        return found
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Any:
-        """The same for one row."""
-        lowest, highest = int(raw.min(initial=0)), int(raw.max(initial=0))
-        if lowest == highest:
-            return at.full(0)
-        return scaled_between(at, own, written(lowest), written(highest), MAX_SCORE)
-
-    def _weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
-        """Weights of the tallies that count; kept until other tallies do."""
-        now = counting_state(view)
-        return self._kept_weights.of(pod.cls, now, lambda: list(self._weigh(pod, view)))
-
-    def _weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
-        """Weight, tally and topology key of each term that counts."""
+    def weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        """Terms of the pod, where any pod is on a node, and then those of placed pods."""
         own, pods = own_preferences(pod.cls), view.pods
         if own and pods.total > sum(len(pods.residents[row]) for row in pods.unknown_nodes):
             for weight, term in own:
@@ -537,7 +464,7 @@ class InterPodAffinityPriority(ScoreRule):
     def _weighted_terms_of_placed_pods(
         self, pod: Incoming, view: View
     ) -> Iterator[tuple[int, PodTerm, Tally]]:
-        factors = self._factors
+        factors = self.factors
         for carried in view.pods.invalid_carried:
             # Pods on a node that does not exist are not looked at.
             if carried.kind in factors and carried.tally.rows[view.nodes.known].any():

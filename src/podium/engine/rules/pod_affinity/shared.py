@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,17 @@ from podium.engine.framework.causes import (
     PodOnNode,
     ScoreNumber,
 )
-from podium.engine.framework.rule import Watched
+from podium.engine.framework.rule import Scope, ScoreRule, Watched
 from podium.engine.framework.trace import Prepared
-from podium.engine.rows.rows import Ints, K, Rows, as_int
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar, as_int
+from podium.engine.rows.written import written
 from podium.engine.rules.placed_pods import placed_pod
+from podium.engine.state.affinity_terms import (
+    PREFERRED_AFFINITY,
+    PREFERRED_ANTI_AFFINITY,
+    REQUIRED_AFFINITY,
+)
+from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
 
 if TYPE_CHECKING:
@@ -187,6 +194,98 @@ def weighted_domains(
             where = f"{key}={at.node_labels.get(key, '')}"
             what = f"{names[tally, key]} (weight {weight}, {count} in {where})"
             yield ScoreNumber(what, weight * count)
+
+
+class WeightedTermsScore(ScoreRule):
+    """Prefers topology domains by preferred terms: those of the pod and those of placed pods.
+
+    Required affinity of placed pods to the pod counts with `hard_weight`.
+    """
+
+    always = Scope.CLUSTER
+    normalizes = True
+    #: The final score of the highest sum.
+    most: int
+
+    def __init__(self, hard_weight: int = 1) -> None:
+        #: What a placed pod's required affinity to this one is worth.
+        self.hard_weight = hard_weight
+        #: The sign or weight of each kind of terms of placed pods that counts.
+        self.factors = {PREFERRED_AFFINITY: 1, PREFERRED_ANTI_AFFINITY: -1}
+        if hard_weight > 0:
+            self.factors[REQUIRED_AFFINITY] = hard_weight
+        self._kept_weights: KeptPerClass[list[tuple[int, Tally, str]]] = KeptPerClass()
+
+    def own_preferences(self, pod: Incoming, view: View) -> tuple[tuple[int, PodTerm], ...]:
+        """The pod's preferred terms; those of anti-affinity with a negative weight."""
+        raise NotImplementedError
+
+    def weigh(self, pod: Incoming, view: View) -> Iterator[tuple[int, Tally, str]]:
+        """Weight, tally and topology key of each term that counts."""
+        raise NotImplementedError
+
+    def bounds(self, raw: np.ndarray) -> tuple[int, int]:
+        """The lowest and the highest of the sums."""
+        return int(raw.min()), int(raw.max())
+
+    def weights(self, pod: Incoming, view: View) -> list[tuple[int, Tally, str]]:
+        """What `weigh` finds, kept until other tallies count."""
+        now = counting_state(view)
+        return self._kept_weights.of(pod.cls, now, lambda: list(self.weigh(pod, view)))
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods, and the pods that terms of the pod select."""
+        return watched_by(cls)
+
+    def group_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms that count."""
+        return tuple(sorted({key for _, _, key in self.weights(pod, view)}))
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """The sum of the weights of matching pods in the row's domains."""
+        by_key: dict[str, list[tuple[int, Tally]]] = {}
+        for weight, tally, key in self.weights(pod, at.view):
+            by_key.setdefault(key, []).append((weight, tally))
+        sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
+        return sum(sums[1:], sums[0]) if sums else at.full(0)
+
+    def numbers(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+    ) -> Iterator[ScoreNumber]:
+        """For each term that counts, its weight times the matching pods in the node's domain."""
+        own = self.own_preferences(pod, at.view)
+        yield from weighted_domains(own, self.weights(pod, at.view), pod, at)
+
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Scaled between the lowest and the highest sum, in floating point."""
+        lowest, highest = self.bounds(raw)
+        span = highest - lowest
+        if not span:
+            return np.zeros(len(raw), np.int64)
+        sums = raw if span > len(at) else np.arange(lowest, highest + 1)
+        scaled: Any = scaled_between(at, sums, lowest, highest, self.most)  # type: ignore[arg-type]
+        if span > len(at):
+            return np.asarray(scaled)
+        # Few distinct sums: each was scaled once.
+        found: np.ndarray = scaled.take(raw - lowest)
+        return found
+
+    def normalize_one(
+        self,
+        pod: Incoming,  # noqa: ARG002
+        at: OneRow,
+        among: ManyRows,  # noqa: ARG002
+        raw: np.ndarray,
+        own: Ints[Scalar],
+    ) -> Any:
+        """The same for one row."""
+        lowest, highest = self.bounds(raw)
+        if lowest == highest:
+            return at.full(0)
+        return scaled_between(at, own, written(lowest), written(highest), self.most)
 
 
 def prepared_pairs(rule: str, name: str, tally: Tally, key: str, view: View) -> Prepared:
