@@ -201,8 +201,11 @@ def test_evictions_for_a_group_are_counted() -> None:
 
 
 def test_without_the_gate_there_are_no_metrics_of_groups(cluster: SimulatedCluster) -> None:
+    cluster.load([node("n1"), pod("a0"), pod("a1")])
     replica = cluster.add_scheduler(ProfileSource(environment={}, profile="v1.37").choose())
     cluster.run_for(1)
 
-    names = {name for name, _ in metrics_of(replica)}
-    assert not [name for name in names if name.startswith(("podgroup_", "workload_"))]
+    found = metrics_of(replica)
+    assert not [name for name, _ in found if name.startswith(("podgroup_", "workload_"))]
+    came = {dict(labels)["type"] for name, labels in found if "incoming_entities_total" in name}
+    assert came == {"pod"}

@@ -411,38 +411,44 @@ class WorkloadExecutor:
         return tried.placed
 
     def _schedule(self, pod: Pod) -> int:
-        together = {each.uid: each for each in self._with_group(pod)}
-        self.pending.update(together or {pod.uid: pod})
-        placed, cycle = 0, None
-        for step in self.simulation.run(tuple(together.values())):
-            decision, uid = step.decision, step.pod.uid
+        if self.simulation.profile.schedules_groups and pod.group:
+            return self._schedule_group(pod)
+        decision = None
+        for step in self.simulation.run((pod,)):
+            decision = step.decision
             preemption = decision.preemption
             if preemption is not None and preemption.node is not None:
                 self.victims += len(preemption.candidates[preemption.node].uids)
+            if self._watch is not None:
+                self._watch(step)
+        if decision is not None and decision.node is not None:
+            self.pending.pop(pod.uid, None)
+            self.devices.note_placed(pod)
+            return 1
+        self.pending[pod.uid] = pod
+        return 0
+
+    def _schedule_group(self, pod: Pod) -> int:
+        """Schedule the pods of a group that wait, unless a gang has fewer than its minimum."""
+        simulation, waiting = self.simulation, self._grouped[pod.group]
+        waiting[pod.uid] = self.pending[pod.uid] = pod
+        simulation.groups.expect((pod,))
+        group = simulation.groups.named(pod.group)
+        known = simulation.cache.columns.pods.groups.count(pod.group)
+        if group is None or (group.is_gang and known < group.min_count):
+            return 0
+        placed, cycle = 0, None
+        for step in simulation.run(tuple(waiting.values())):
             if step.group is not None and step.group is not cycle:
                 cycle = step.group
                 self.victims += len(cycle.preemption.uids) if cycle.preemption is not None else 0
             if self._watch is not None:
                 self._watch(step)
-            if decision.node is not None:
+            if step.decision.node is not None:
                 placed += 1
-                del self.pending[uid]
-                self._grouped[pod.group].pop(uid, None)
-                self.devices.note_placed(together[uid])
+                self.devices.note_placed(self.pending.pop(step.pod.uid))
+                del waiting[step.pod.uid]
         return placed
-
-    def _with_group(self, pod: Pod) -> Sequence[Pod]:
-        """The pod, or all pods of its group that wait; none before a gang has its minimum."""
-        simulation = self.simulation
-        if not pod.group or not simulation.profile.schedules_groups:
-            return (pod,)
-        waiting = self._grouped[pod.group]
-        waiting[pod.uid] = pod
-        simulation.groups.expect((pod,))
-        group = simulation.groups.named(pod.group)
-        known = simulation.cache.columns.pods.groups.count(pod.group)
-        is_held = group is None or (group.is_gang and known < group.min_count)
-        return () if is_held else tuple(waiting.values())
 
     def tick(self) -> None:
         """Take the background steps that are due now."""

@@ -171,7 +171,7 @@ def test_no_two_pods_of_their_own_class_are_alike(profile: Profile) -> None:
     kinds: list[int] = []
 
     class Counting(WorkloadExecutor):
-        def schedule(self, pod: Pod) -> bool:
+        def schedule(self, pod: Pod) -> int:
             kinds.append(self.simulation.cache.columns.pods.class_of(pod).id)
             return super().schedule(pod)
 

@@ -234,8 +234,8 @@ class GroupQueue(SchedulingQueue):
         found[Pool.PENDING] = sum(map(len, self._pending.values()))
         return found
 
-    @override
     def group_pool(self, group: str) -> Pool | None:
+        """Where a group waits; None if it does not."""
         return super()._pool_of(entity_key(group))
 
     @override

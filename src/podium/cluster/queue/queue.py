@@ -321,10 +321,6 @@ class SchedulingQueue:
         self._catch_up()
         return dict(zip(_POOLS, self.lengths(), strict=True))
 
-    def group_pool(self, group: str) -> Pool | None:  # noqa: ARG002  there are none here
-        """Where a pod group waits; None if it does not."""
-        return None
-
     def groups_in_pools(self) -> dict[Pool, tuple[int, int]]:
         """How many groups each pool holds, and how many pods these have."""
         return {}

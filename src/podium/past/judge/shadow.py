@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The most differences that are kept with their explanation.
 MOST_DIFFERENCES: Final = 1_000
+#: The most pod groups that are kept, the latest ones.
+MOST_GROUPS: Final = 1_000
 
 
 class Shadow:
@@ -51,6 +53,8 @@ class Shadow:
         self._counts[found.kind] += 1
         if group := judgement.pod.group:
             self._groups.setdefault(group, JudgedGroup(group)).counts[found.kind] += 1
+            if len(self._groups) > MOST_GROUPS:
+                del self._groups[next(iter(self._groups))]
         if found.detail:
             self._details[found.detail] += 1
         if found.kind != SAME:

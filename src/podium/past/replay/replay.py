@@ -209,9 +209,11 @@ class HistoryReplay:
     def _follow_group(self, entry: GroupDecided, found: GroupDecision | None) -> None:
         """Move the cursors as they were moved, and put the pods of the group where they went."""
         self.group = found
-        if found is None and any(each.reserves for each in entry.members):
+        reserves = any(each.reserves for each in entry.members) and not entry.extenders
+        if found is None and reserves:
             self._group_decision(entry, recording=False)
         elif found is None:
+            self._members = {}
             for tied, consumed, dropped in entry.searches:
                 if tied:
                     self.ties.skip(tied)

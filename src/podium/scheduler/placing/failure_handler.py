@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
+from podium.cluster.queue.queued_pod import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.group_decision import ERROR
 from podium.kube.errors import ApiError
@@ -49,6 +50,8 @@ UNSCHEDULABLE = "Unschedulable"
 #: The condition of a pod that a scheduler evicts.
 EVICTED: Final = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED)
 _NOT_FOUND = 404
+#: Pods of groups wait here until the group is queued with all of them.
+_APART: Final = frozenset({Pool.PENDING, Pool.INCOMPLETE})
 #: Seconds until a pod is attempted again after a write about it failed: twice as many with every
 #: attempt, from the first of these to the second.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
@@ -229,7 +232,7 @@ class FailureHandler:
         updated = self._status.with_condition(pod, outcome)
         cycle = queue.scheduling_cycle if late else None
         pool = self._state.requeue(turn, updated, rejected_by=rejected_by, cycle=cycle)
-        for observer in self._observers if not pod.group else ():  # a group is queued with its pods
+        for observer in self._observers if pool not in _APART else ():
             observer.queued(pool, ATTEMPT_FAILED)
         if outcome.nomination is not None:
             queue.nominate(updated, outcome.nomination)

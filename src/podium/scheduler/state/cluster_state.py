@@ -265,10 +265,12 @@ class ClusterState:
     def _pending_pod_changed(self, old: Pod | None, new: Pod) -> None:
         if old is None:
             self.cache.columns.pods.groups.expect(new)
-            before = self.queue.group_pool(new.group) if new.group else None
-            pool = self.queue.add(new)
+            queue = self.queue
+            groups = queue if new.group and isinstance(queue, GroupQueue) else None
+            before = groups.group_pool(new.group) if groups is not None else None
+            pool = queue.add(new)
             for observer in self._observers:
-                if new.group:
+                if groups is not None:
                     observer.group_queued(pool, POD_ADDED, 1, enters=pool is not before)
                 else:
                     observer.queued(pool, POD_ADDED)
