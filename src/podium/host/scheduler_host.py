@@ -25,8 +25,9 @@ from podium.kube.recorder import EventRecorder
 from podium.past.decisions.decision_log import DecisionLog
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
+from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.clock import Clocks, real_clocks
-from podium.scheduler.state.cluster_copy import ClusterCopies, beside_decisions
+from podium.scheduler.state.cluster_copy import ClusterCopies
 from podium.scheduler.telemetry.group_metrics import GroupMetrics
 from podium.scheduler.telemetry.logs import DecisionLines
 from podium.scheduler.telemetry.metrics import Metrics

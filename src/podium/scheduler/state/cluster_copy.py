@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from podium.engine.state.journal import Follower, rows_in
 from podium.objects.kinds.pod import PodCondition
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.garbage import without_gc
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
-
-T = TypeVar("T")
-P = ParamSpec("P")
 
 #: How many rows are read at once at first; it grows, so that reading ends however fast rows change.
 ROWS_AT_ONCE: Final = 16
@@ -233,27 +229,6 @@ class ClusterCopies:
             residents = view.pods.residents[row]
             self._pods[row] = tuple([_copied(each, name, known=known) for each in residents])
         return len(self._stale)
-
-
-async def beside_decisions(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Compute something in another thread.
-
-    Garbage is not collected meanwhile: that would hold up decisions, and look at all that is being
-    computed again and again.
-    """
-
-    def computed() -> T:
-        with without_gc():
-            return work(*given, **named)
-
-    return await asyncio.to_thread(computed)
-
-
-def let_go(items: list[T] | dict[str, T]) -> None:
-    """Free many items one after the other: freeing all at once would hold up decisions."""
-    take = items.popitem if isinstance(items, dict) else items.pop
-    while items:
-        take()
 
 
 def all_objects(

@@ -27,11 +27,11 @@ from podium.profiles.policy.build import Options
 from podium.releases import RELEASES
 from podium.render.decision.as_json import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
+from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.cluster_copy import (
     ClusterCopies,
     LiveCopy,
     all_objects,
-    beside_decisions,
     until_few_are_left,
 )
 from podium.serving.page_data.cluster_map import ClusterMap, cluster_at, totals, workload

@@ -1,4 +1,4 @@
-"""Pauses of garbage collection that overlap."""
+"""Pauses of garbage collection for threads beside the scheduler."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from weakref import ref
 
 import pytest
 
-from podium.objects.reading import garbage
-from podium.objects.reading.garbage import without_gc
+from podium.scheduler.state import beside_decisions
+from podium.scheduler.state.beside_decisions import no_collection
 
 
 class Cycle:
@@ -23,8 +23,8 @@ def test_collection_goes_on_after_the_last_pause() -> None:
     first, second = ExitStack(), ExitStack()
     assert gc.isenabled()
 
-    first.enter_context(without_gc())
-    second.enter_context(without_gc())
+    first.enter_context(no_collection())
+    second.enter_context(no_collection())
     first.close()
     assert not gc.isenabled()
     second.close()
@@ -33,10 +33,10 @@ def test_collection_goes_on_after_the_last_pause() -> None:
 
 
 def test_pauses_without_end_do_not_keep_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(beside_decisions, "LONGEST_SECONDS", 0.0)
 
-    with without_gc():
+    with no_collection():
         left = ref(Cycle())
         assert left() is not None
-        with without_gc():
+        with no_collection():
             assert left() is None
