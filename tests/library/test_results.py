@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import podium
+from podium.library.frames import frame
 from podium.library.reading import Paths
 from podium.what_if.consolidate.consolidate import consolidate
 from what_if.clusters import budget, chosen, documents, node, planned, pod, workload
@@ -44,9 +46,22 @@ def test_other_results_are_short() -> None:
     assert repr(fixes).startswith("<Fixes: 2 for shop/search: Tolerate the taint")
     assert repr(compared).startswith("<Comparison: 0 placements of")
     assert repr(survival).startswith("<Survival: topology.kubernetes.io/zone: ")
-    assert survival["north-a"].value == "north-a"
-    for each in (capacity, fixes, compared, survival):
+    explained = podium.explain(objects, "shop/search", profile)
+    assert repr(explained) == "<Explanation: shop/search has no node>"
+    results: list[Any] = [capacity, fixes, compared, survival, explained]
+    for each in results:
         assert each._repr_html_().startswith("<pre>")
+    assert capacity["a-1"] == capacity.per_node["a-1"]
+    for each, name in zip(results[1:], ("b-2", "a", "north-a", "a-1"), strict=True):
+        assert each[name] is not None
+        with pytest.raises(KeyError):
+            each["nowhere"]
+    frames = [frame(each) for each in results]
+    assert all(len({len(column) for column in each.values()}) == 1 for each in frames)
+    assert capacity.to_frame()["pods"].sum() == capacity.pods
+    assert [str(text) for text in fixes.to_frame()["node"]] == ["b-2", "a-1"]
+    assert list(compared.to_frame()) == ["pod", "a", "b"]
+    assert set(survival.to_frame()["lost"]) == {each.value for each in survival.domains}
 
 
 def test_a_name_in_a_page_is_no_markup() -> None:

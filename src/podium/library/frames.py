@@ -19,17 +19,25 @@ Frame = dict[str, np.ndarray]
 def frame(result: Any) -> Frame:
     """The columns of a result, all of the same length.
 
-    A `Decision` has a row for each node that was looked at: whether it fits, the reasons, the score
-    of each rule and the total. The steps of `simulate` have a row for each attempt. A `Plan` has a
-    row for each pod that moved, came, went, was evicted or waits.
+    A `Decision`, and the `Explanation` of one, has a row for each node that was looked at: whether
+    it fits, the reasons, the score of each rule and the total. The steps of `simulate` have a row
+    for each attempt. All other results have `rows` of their own.
     """
-    if isinstance(result, Decision):
-        return _of_decision(result)
-    if hasattr(result, "moved") and hasattr(result, "pending"):
-        return _of_plan(result)
+    decision = getattr(result, "decision", result)
+    if isinstance(decision, Decision):
+        return _of_decision(decision)
+    if hasattr(result, "rows"):
+        names, rows = result.rows()
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        return {name: _column(values) for name, values in zip(names, columns, strict=True)}
     if isinstance(result, Iterable):
         return _of_steps(list(result))
     raise TypeError(f"{type(result).__name__} has no columns; a Decision, steps or a Plan have")
+
+
+def _column(values: Sequence[Any]) -> np.ndarray:
+    is_number = bool(values) and all(isinstance(each, int | float) for each in values)
+    return np.array(values) if is_number else np.array(values, object)
 
 
 def _of_decision(decision: Decision) -> Frame:
@@ -66,21 +74,4 @@ def _of_steps(steps: Sequence[Step]) -> Frame:
         "message": np.array(
             ["" if each.node is not None else each.message for each in decisions], object
         ),
-    }
-
-
-_PLAN_COLUMNS = ("pod", "workload", "outcome", "from", "to", "message")
-
-
-def _of_plan(plan: Any) -> Frame:
-    rows = [
-        *((p.pod, p.workload, "moved", p.from_node, p.to_node, "") for p in plan.moved),
-        *((p.pod, p.workload, "created", "", p.node, "") for p in plan.created),
-        *((p.pod, p.workload, "pending", p.from_node, "", p.message) for p in plan.pending),
-        *((p.pod, p.workload, "gone", p.node, "", p.reason) for p in plan.gone),
-        *((p.pod, "", "evicted", p.node, "", f"for {p.preemptor}") for p in plan.evicted),
-    ]
-    columns = zip(*rows, strict=True) if rows else [()] * len(_PLAN_COLUMNS)
-    return {
-        name: np.array(column, object) for name, column in zip(_PLAN_COLUMNS, columns, strict=True)
     }

@@ -132,6 +132,22 @@ def test_a_scheduler_with_the_same_rules_agrees(kind: str, version: str) -> None
         assert found.counts[SAME] + found.counts[AS_GOOD] == found.pods
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_history_ends_before_is_not_held_against_anyone(kind: str) -> None:
+    """The end is cut off while pods are decided: where some of them went is not known."""
+    other = OtherScheduler(*PROFILES["v1.37"], 1)
+    burst(other, KINDS[kind], nodes=12, pods=60)
+    whole, unknown = list(other.log), 0
+
+    for end in range(30, len(whole), 23):
+        other.log = whole[:end]
+        found = judged(other)
+        assert [each.as_json() for each in found.differences if each.kind == DIFFERENT] == []
+        unknown += found.undecided
+
+    assert unknown
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("seed", [2, 15])
 def test_bindings_that_take_seconds_are_another_order(version: str, seed: int) -> None:

@@ -194,7 +194,8 @@ def agreement_text(found: Agreement, limit: int = 50, *, verbose: bool = False) 
         if details[detail]:
             lines.append(f"  {details[detail]:>8}    {text}")
     if found.undecided:
-        lines.append(f"  {found.undecided:>8}  not compared: seen too late, or extenders decide")
+        why = "seen too late, the history ends before, or extenders decide"
+        lines.append(f"  {found.undecided:>8}  not compared: {why}")
     if found.missed:
         lines.append(f"  {found.missed:>8}  pods reported as unschedulable that Podium would place")
     if found.waiting:

@@ -153,6 +153,9 @@ class Judge:
         self._open: dict[str, _Open] = {}
         self._doubtful = Doubtful()
         self._finished = False
+        #: Whether the end came before a pod that was taken got its node: what follows from where it
+        #: went is not known.
+        self._is_cut = False
         #: Pods that the other scheduler found no node for, and Podium did.
         self.missed = 0
 
@@ -371,6 +374,7 @@ class Judge:
         elif node is not None:
             self._judge(taken, node, at)
         elif gone or self._waited_long():
+            self._is_cut |= self._finished and not gone
             self._hypotheses.never_bound(taken.pod, decision.node)
             self._fail(taken)
         else:
@@ -559,7 +563,8 @@ class Judge:
         assert comparison is not None
         bound = found.bound or self._position
         order = order or self._hypotheses.explained_later(place, bound)
-        self._report(replace(judgement, comparison=_in_another_order(comparison, order)))
+        told = None if self._is_cut and not order else _in_another_order(comparison, order)
+        self._report(replace(judgement, comparison=told))
 
     def _move_cursors(self, decision: Decision) -> None:
         """Leave the order of nodes and the rule for ties as the decision leaves them."""

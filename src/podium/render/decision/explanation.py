@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,7 +52,7 @@ class NodeReport:
     room: list[ResourceRoom] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Explanation:
     """A decision, and what is known of the pod and the cluster besides."""
 
@@ -78,6 +79,23 @@ class Explanation:
     timings: list[tuple[str, float]] = field(default_factory=list)
     #: What is done about each rule for such pods, where the steps are timed.
     plan: list[PlanLine] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Where the pod goes."""
+        node = self.decision.node
+        return f"<Explanation: {self.decision.pod} {f'goes to {node}' if node else 'has no node'}>"
+
+    def _repr_html_(self) -> str:
+        """The outcome and what to know about it, for notebooks."""
+        reason = self.decision.message or self.decision.error
+        lines = [repr(self)[1:-1], *([reason] if reason else []), *self.notes]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
+    def __getitem__(self, node: str) -> NodeReport:
+        """What the decision says about a node."""
+        if node not in self.decision.examined and node not in self.decision.feasible:
+            raise KeyError(f"{node} was not looked at")
+        return node_report(self.decision, node)
 
     def as_json(self) -> dict[str, Any]:
         """The decision as plain data, with the other parts of the explanation."""

@@ -92,6 +92,20 @@ class Capacity:
         """The report, for notebooks."""
         return as_html(self.lines())
 
+    def __getitem__(self, node: str) -> int:
+        """How many pods were placed on a node; 0 on one that takes none."""
+        return self.per_node.get(node, 0)
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str | int, ...]]]:
+        """The names of columns, and a row for each node that takes pods."""
+        return ("node", "pods"), list(self.per_node.items())
+
+    def to_frame(self) -> dict[str, Any]:
+        """A row for each node in columns, which pandas and polars take."""
+        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
+
+        return frame(self)
+
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {

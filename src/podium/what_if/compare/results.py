@@ -203,6 +203,27 @@ class Comparison:
         """The report, for notebooks."""
         return as_html(self.lines(20))
 
+    def __getitem__(self, name: str) -> ConfigurationOutcome:
+        """What one configuration makes of the workload."""
+        found = next((each for each in self.outcomes if each.name == name), None)
+        if found is None:
+            raise KeyError(f"{name}; there are {', '.join(each.name for each in self.outcomes)}")
+        return found
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The names of columns, and a row for each pod with its node in every outcome."""
+        done = self.done()
+        pods = done[0].placements if done else ()
+        return ("pod", *(each.name for each in done)), [
+            (pod, *(each.placements.get(pod) or "" for each in done)) for pod in pods
+        ]
+
+    def to_frame(self) -> dict[str, Any]:
+        """A row for each pod in columns, which pandas and polars take."""
+        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
+
+        return frame(self)
+
     def summary(self) -> str:
         """How many pods are placed differently, as a sentence."""
         return f"{counted(len(self.differences()), 'placement')} of {self.pods} differ"

@@ -115,6 +115,23 @@ class Fixes:
         """The report, for notebooks."""
         return as_html(self.lines(len(self.fixes)))
 
+    def __getitem__(self, node: str) -> list[Fix]:
+        """The fixes by which the pod gets a node."""
+        found = [each for each in self.fixes if each.node == node]
+        if not found:
+            raise KeyError(f"no fix leads to {node}")
+        return found
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str | float | None, ...]]]:
+        """The names of columns, and a row for each fix."""
+        return ("sentence", "cost", "node"), [(f.sentence, f.cost, f.node) for f in self.fixes]
+
+    def to_frame(self) -> dict[str, Any]:
+        """A row for each fix in columns, which pandas and polars take."""
+        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
+
+        return frame(self)
+
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
         return {

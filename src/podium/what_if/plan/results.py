@@ -188,6 +188,16 @@ class Plan(PlanValue):
             raise KeyError(f"nothing became of {name}")
         return found
 
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The names of columns, and a row for each pod that moved, came, went or waits."""
+        return ("pod", "workload", "outcome", "from", "to", "message"), [
+            *((p.pod, p.workload, "moved", p.from_node, p.to_node, "") for p in self.moved),
+            *((p.pod, p.workload, "created", "", p.node, "") for p in self.created),
+            *((p.pod, p.workload, "pending", p.from_node, "", p.message) for p in self.pending),
+            *((p.pod, p.workload, "gone", p.node, "", p.reason) for p in self.gone),
+            *((p.pod, "", "evicted", p.node, "", f"for {p.preemptor}") for p in self.evicted),
+        ]
+
     def to_frame(self) -> dict[str, Any]:
         """A row for each pod in columns, which pandas and polars take."""
         from podium.library.frames import frame  # noqa: PLC0415  brings NumPy

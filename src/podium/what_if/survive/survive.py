@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -122,6 +122,23 @@ class Survival(PlanValue):
         if found is None:
             raise KeyError(f"{value}; there are {', '.join(each.value for each in self.domains)}")
         return found
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[str | int, ...]]]:
+        """The names of columns, and a row for each loss."""
+        names = ("lost", "nodes", "pods", "replaced", "left", "evicted", "budgets", "workloads")
+        return names, [
+            (
+                *(d.value, d.nodes, d.pods, d.replaced, len(d.left)),
+                *(len(d.evicted), len(d.budgets), len(d.workloads)),
+            )
+            for d in self.domains
+        ]
+
+    def to_frame(self) -> dict[str, Any]:
+        """A row for each loss in columns, which pandas and polars take."""
+        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
+
+        return frame(self)
 
     @property
     def leaves_pods(self) -> bool:
