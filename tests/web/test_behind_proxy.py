@@ -117,7 +117,8 @@ def looked_at(page: Page, url: str) -> None:
     page.goto(f"{url}#/policy")
     expect(page.locator("main")).to_contain_text("read-only")
     page.get_by_role("link", name="Help").click()
-    expect(page.locator("h1")).to_have_text("Help")
+    expect(page.locator("h1")).to_have_text("Documentation by question")
+    expect(page.locator("nav a[aria-current]").first).to_have_text("Help")
 
 
 def test_the_pages_behind_the_api_server_and_behind_a_forwarded_port(

@@ -53,8 +53,8 @@ def test_filters_by_namespace_and_labels_hold_for_the_data(page: Page, site: Ser
 
 def test_the_documentation_is_served_under_help(page: Page, site: Served) -> None:
     page.get_by_role("link", name="Help").click()
-    expect(page.locator("h1")).to_have_text("Help")
-    page.get_by_role("link", name="A cluster in one process").click()
+    expect(page.locator("h1")).to_have_text("Documentation by question")
+    page.get_by_role("link", name="How do I get a cluster to try things on?").click()
     expect(page.locator("h1")).to_have_text("A cluster in one process")
     page.get_by_role("link", name="few differences").click()
     expect(page.locator("h1")).to_contain_text("Where the lab differs")

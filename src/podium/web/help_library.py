@@ -29,7 +29,7 @@ _AROUND: Final = 90
 _TITLE_COUNTS, _HEADING_COUNTS, _TEXT_COUNTS = 10, 30, 5
 
 
-class Section(NamedTuple):
+class HelpSection(NamedTuple):
     """A heading of a page, and the text below it without marks."""
 
     heading: str
@@ -43,21 +43,21 @@ class HelpPage(NamedTuple):
     path: str
     title: str
     markdown: str
-    sections: list[Section]
+    sections: list[HelpSection]
 
 
-class Entry(NamedTuple):
+class ContentsLine(NamedTuple):
     """A line of the table of contents: the question, and the page that answers it."""
 
     words: str
     path: str
 
 
-class FoundPage(NamedTuple):
+class HelpMatch(NamedTuple):
     """A section that a search found, with the text around the first word."""
 
     page: HelpPage
-    section: Section
+    section: HelpSection
     text: str
 
 
@@ -88,10 +88,10 @@ class HelpLibrary:
         found = self._roots[prefix] / path.removeprefix(prefix)
         return found if found.is_file() else None
 
-    def _contents(self) -> dict[str, list[Entry]]:
+    def _contents(self) -> dict[str, list[ContentsLine]]:
         """What the index names, the chapters of the course, and the pages that nothing names."""
-        found: dict[str, list[Entry]] = {"First": [Entry("Documentation by question", INDEX)]}
-        current = found["First"]
+        current = [ContentsLine(self.pages[INDEX].title, INDEX)]
+        found = {"First": current}
         for line in self.pages[INDEX].markdown.splitlines():
             if line.startswith("## "):
                 current = found.setdefault(line.removeprefix("## "), [])
@@ -100,13 +100,15 @@ class HelpLibrary:
             for number, (text, to) in enumerate(known):
                 question = line.split("|")[1].strip() if line.startswith("|") else ""
                 title = self.pages[to].title if text.endswith(".md") else text
-                current.append(Entry(question if question and not number else title, to))
+                current.append(ContentsLine(question if question and not number else title, to))
         if COURSE in self._roots:
             found["The course, chapter by chapter"] = [
-                Entry(each.title, f"{COURSE}{each.name}/README.md") for each in chapters()
+                ContentsLine(each.title, f"{COURSE}{each.name}/README.md") for each in chapters()
             ]
         named = {entry.path for lines in found.values() for entry in lines}
-        rest = [Entry(page.title, path) for path, page in self.pages.items() if path not in named]
+        rest = [
+            ContentsLine(page.title, path) for path, page in self.pages.items() if path not in named
+        ]
         return found | {"More": rest}
 
     def neighbours(self, path: str) -> tuple[HelpPage | None, HelpPage | None]:
@@ -116,36 +118,33 @@ class HelpLibrary:
         after = self.pages[self.order[at + 1]] if at + 1 < len(self.order) else None
         return before, after
 
-    def search(self, query: str) -> list[FoundPage]:
+    def search(self, query: str) -> list[HelpMatch]:
         """The sections that have all words, the best first."""
         words = query.lower().split()
         if not words:
             return []
         found = [
-            (
-                -_score(page, section, words),
-                number,
-                FoundPage(page, section, _around(section, words)),
-            )
-            for number, (page, section) in enumerate(self._sections())
+            (_score(page, section, words), HelpMatch(page, section, _around(section, words)))
+            for page, section in self._sections()
             if _has(page, section, words)
         ]
-        return [result for *_, result in sorted(found, key=lambda each: each[:2])[:_MOST]]
+        found.sort(key=lambda each: -each[0])
+        return [match for _, match in found[:_MOST]]
 
-    def _sections(self) -> Iterator[tuple[HelpPage, Section]]:
+    def _sections(self) -> Iterator[tuple[HelpPage, HelpSection]]:
         for path in self.order:
             page = self.pages[path]
             for section in page.sections:
                 yield page, section
 
 
-def _has(page: HelpPage, section: Section, words: list[str]) -> bool:
+def _has(page: HelpPage, section: HelpSection, words: list[str]) -> bool:
     text = f"{page.title}\n{section.heading}\n{section.text}".lower()
     own = f"{section.heading}\n{section.text}".lower()
     return all(word in text for word in words) and any(word in own for word in words)
 
 
-def _score(page: HelpPage, section: Section, words: list[str]) -> int:
+def _score(page: HelpPage, section: HelpSection, words: list[str]) -> int:
     title, heading, text = page.title.lower(), section.heading.lower(), section.text.lower()
     return sum(
         _TITLE_COUNTS * (word in title)
@@ -155,7 +154,7 @@ def _score(page: HelpPage, section: Section, words: list[str]) -> int:
     )
 
 
-def _around(section: Section, words: list[str]) -> str:
+def _around(section: HelpSection, words: list[str]) -> str:
     """The text of a section around the first of the words that it has."""
     lower = section.text.lower()
     at = min((found for word in words if (found := lower.find(word)) >= 0), default=0)
@@ -177,7 +176,7 @@ def _page(path: str, text: str) -> HelpPage:
             parts.append((_plain(heading[2]), []))
         else:
             parts[-1][1].append(line if fenced else _plain(line))
-    sections = [Section(name, anchor(name), " ".join(lines)) for name, lines in parts if name]
+    sections = [HelpSection(name, anchor(name), " ".join(lines)) for name, lines in parts if name]
     title = sections[0].heading if sections else path
     return HelpPage(path, title, text, sections)
 

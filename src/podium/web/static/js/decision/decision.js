@@ -129,7 +129,7 @@ function Player({ decision }) {
     return running.stop;
   }, [key]);
   if (!nodes || !known) return null;
-  return html`<section><details class="play"><summary aria-keyshortcuts="s">Step by step</summary><div ref=${place}></div></details></section>`;
+  return html`<section><details class="play"><summary aria-keyshortcuts="k">Step by step</summary><div ref=${place}></div></details></section>`;
 }
 
 // All nodes with their scores or reasons; the script is that of the same page, too.
