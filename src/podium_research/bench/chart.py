@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.render.planning.page import page, text, text_list, text_table
+from podium.render.html_page import text
+from podium.render.planning.page import page, text_list, text_table
 from podium_research.bench.text_table import TITLES, cells, three_digits
 
 if TYPE_CHECKING:

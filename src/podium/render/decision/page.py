@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +20,8 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted, printable
+from podium.render.html_page import html_page, text
+from podium.render.plain import counted
 from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:
@@ -41,33 +41,18 @@ _HELP: Final = (
     "Select a node with the mouse or the arrow keys to compare it with the one that was chosen, "
     "a score to see how it is computed, a heading to sort."
 )
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 def explanation_page(found: Explanation) -> str:
     """The page as one document."""
-    title = printable(sentences.headline(found.decision))
     sections = "\n".join(_sections(found))
     data = msgspec.json.encode(
         found.as_json() | node_table_data(found.decision, found.max_score)
     ).decode()
     # The data must not end the script element that contains it.
     data = data.replace("<", "\\u003c")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{escape(title)}</title>
-<style>
-{_asset("tokens.css")}{_asset("explain.css")}{_asset("node_table.css")}{_asset("player.css")}</style>
-</head>
-<body>
-<main>
-{sections}
-</main>
-<script type="application/json" id="decision">{data}</script>
+    style = "".join(map(_asset, ("tokens.css", "explain.css", "node_table.css", "player.css")))
+    scripts = f"""<script type="application/json" id="decision">{data}</script>
 <script type="module">
 {_asset("node_table.js")}
 const place = document.getElementById("map");
@@ -78,9 +63,8 @@ if (place) nodeTable(place, JSON.parse(document.getElementById("decision").textC
 const place = document.getElementById("player");
 if (place) player(place, JSON.parse(document.getElementById("decision").textContent));
 </script>
-</body>
-</html>
 """
+    return html_page(sentences.headline(found.decision), style, sections, scripts)
 
 
 def node_table_data(decision: Decision, max_score: int) -> dict[str, Any]:
@@ -140,11 +124,11 @@ def _head(found: Explanation) -> str:
     pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
     return "\n".join(
         [
-            f'<p class="quiet">{_text(decision.profile)}: {nodes}{pods}</p>',
-            f'<h1 class="{outcome(decision)}">{_text(sentences.headline(decision))}</h1>',
-            f'<p class="plain">{_text(plain)}</p>' if plain else "",
-            *(f"<p>{_text(sentence)}</p>" for sentence in paragraphs if sentence),
-            *(f'<p class="note">{_text(note)}</p>' for note in found.notes),
+            f'<p class="quiet">{text(decision.profile)}: {nodes}{pods}</p>',
+            f'<h1 class="{outcome(decision)}">{text(sentences.headline(decision))}</h1>',
+            f'<p class="plain">{text(plain)}</p>' if plain else "",
+            *(f"<p>{text(sentence)}</p>" for sentence in paragraphs if sentence),
+            *(f'<p class="note">{text(note)}</p>' for note in found.notes),
         ]
     )
 
@@ -196,12 +180,12 @@ def _numbers(decision: Decision, first: int, second: int) -> str:
             nodes = (decision.feasible[at] for at in (first, second))
             parts = [f"{n}: {numbers_of(decision, gap.priority, n) or 'nothing'}" for n in nodes]
             line = f"{gap.priority}: {formula}. {'; '.join(parts)}"
-            items.append(f"<li>{_text(line)}</li>")
+            items.append(f"<li>{text(line)}</li>")
     told = f'<ul class="quiet">{"".join(items)}</ul>' if items else ""
     others = []
     for each in score_lines(decision, [first]):
         [(node, words)] = each.nodes
-        others.append(f"<li>{_text(f'{each.priority}: {each.formula}. {node}: {words}')}</li>")
+        others.append(f"<li>{text(f'{each.priority}: {each.formula}. {node}: {words}')}</li>")
     if not others:
         return told
     title = "<summary>How every score is computed</summary>"
@@ -241,7 +225,7 @@ def _preemption(found: Explanation) -> str:
     preemption = found.decision.preemption
     if preemption is None or not preemption.candidates:
         sentence = sentences.why_no_preemption(found.decision, never=found.never_preempts)
-        why = f"<p>{_text(sentence)}</p>{_preemption_causes(found.decision)}"
+        why = f"<p>{text(sentence)}</p>{_preemption_causes(found.decision)}"
         return _section("Preemption", why) if sentence else ""
     tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
     title = f"Preemption: tried on {tried}, would help on {helped}"
@@ -251,7 +235,7 @@ def _preemption(found: Explanation) -> str:
         else ""
     )
     causes = _preemption_causes(found.decision)
-    return _section(title, f"<p>{_text(chosen)}</p>{_candidates(preemption)}{causes}")
+    return _section(title, f"<p>{text(chosen)}</p>{_candidates(preemption)}{causes}")
 
 
 def _preemption_causes(decision: Decision) -> str:
@@ -265,7 +249,7 @@ def _preemption_causes(decision: Decision) -> str:
         f"no candidate: {sentences.listed(line.nodes, _SAMPLE)}: {line.text}"
         for line in no_candidate_lines(causes.no_candidates, _MOST_CANDIDATES)
     ]
-    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
+    items = "".join(f"<li>{text(line)}</li>" for line in lines)
     return f'<ul class="quiet">{items}</ul>' if items else ""
 
 
@@ -283,7 +267,7 @@ def _candidates(preemption: Preemption) -> str:
 
 def _why_not(decision: Decision, report: NodeReport) -> str:
     chosen = report.node == decision.node
-    parts = [f"<p>{_text(sentence)}</p>" for sentence in sentences.node_sentences(decision, report)]
+    parts = [f"<p>{text(sentence)}</p>" for sentence in sentences.node_sentences(decision, report)]
     if report.position is not None and not chosen and decision.totals is not None:
         winner = ranking(decision)[0]
         if score_gaps(decision, winner, report.position):
@@ -304,7 +288,7 @@ def _why_not(decision: Decision, report: NodeReport) -> str:
 
 
 def _section(title: str, content: str) -> str:
-    return f"<section>\n<h2>{_text(title)}</h2>\n{content}\n</section>"
+    return f"<section>\n<h2>{text(title)}</h2>\n{content}\n</section>"
 
 
 def _table(
@@ -316,18 +300,14 @@ def _table(
 ) -> str:
     kinds = [' class="number"' if at in numbers else "" for at in range(len(columns))]
     head = "".join(
-        f'<th scope="col"{kind}>{_text(name)}</th>'
+        f'<th scope="col"{kind}>{text(name)}</th>'
         for kind, name in zip(kinds, columns, strict=True)
     )
     lines = []
     for row in rows:
         mark = ' class="chosen"' if chosen is not None and row[0] == chosen else ""
         cells = zip(kinds, row, strict=True)
-        lines.append(f"<tr{mark}>" + "".join(f"<td{k}>{_text(c)}</td>" for k, c in cells) + "</tr>")
+        lines.append(f"<tr{mark}>" + "".join(f"<td{k}>{text(c)}</td>" for k, c in cells) + "</tr>")
     body = "\n".join(lines)
     head, body = f"<thead><tr>{head}</tr></thead>", f"<tbody>\n{body}\n</tbody>"
     return f'<div class="scroll"><table>{head}{body}</table></div>'
-
-
-def _text(value: object) -> str:
-    return escape(printable(str(value)))

@@ -1,16 +1,14 @@
-"""One HTML page that loads nothing else, and the parts of its body."""
+"""A page of an answer, and the parts of its body."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from typing import Final
 
-from podium.render.plain import printable
+from podium.render.html_page import html_page, text
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 #: The width of pictures, in the units of their own.
 WIDTH: Final = 960
 _CELL: Final = 14
@@ -32,29 +30,7 @@ class Square:
 def page(title: str, body: str) -> str:
     """A whole page with a heading and the *body*, which is HTML."""
     style = files("podium.render.planning").joinpath("assets/planning.css").read_text("utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{text(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<h1>{text(title)}</h1>
-{body}
-</main>
-</body>
-</html>
-"""
-
-
-def text(plain: str) -> str:
-    """Plain text as HTML."""
-    return escape(printable(plain))
+    return html_page(title, style, f"<h1>{text(title)}</h1>\n{body}")
 
 
 def text_list(lines: Iterable[str]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from podium.render.html_page import text
 from podium.render.plain import counted
 from podium.render.planning.page import (
     Square,
     bar,
     node_map,
     page,
-    text,
     text_list,
     text_table,
 )
