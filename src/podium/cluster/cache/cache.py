@@ -69,7 +69,7 @@ class Cache:
         self._one_list = node_order == "list"
         self._zone_labels: ZoneLabels = ZONE_LABELS if self._one_list else BETA_ZONE_LABELS
         #: Where the next pod begins in the list.
-        self._start = 0
+        self.start = 0
         #: The node of each pod that this scheduler placed and the API server has not confirmed yet.
         self._assumed: dict[str, str] = {}
         #: What was reserved for a placed pod that this cache did not assume, read from the pod.
@@ -143,7 +143,7 @@ class Cache:
         if self._listed_order:
             return self.columns.nodes.order
         if self._one_list:
-            listed, start = self.tree.listed, self._start
+            listed, start = self.tree.listed, self.start
             rows = self.tree.round_robin_order() if listed is None else listed
         else:
             rows, start = self.tree.ring()
@@ -167,18 +167,18 @@ class Cache:
     def advance(self, consumed: int, *, dropped: bool = False) -> None:
         """Move on by the nodes that were examined; *dropped*: the last one did not count."""
         if self._one_list:
-            self._start = (self._start + consumed - dropped) % max(len(self.tree.zone_of), 1)
+            self.start = (self.start + consumed - dropped) % max(len(self.tree.zone_of), 1)
         else:
             self.tree.advance(consumed)
 
     # The past
     def past(self) -> Past:
         """What decisions depend on and does not follow from the present nodes and pods."""
-        return Past(self._start, self.tree.position(), *self.columns.past())
+        return Past(self.start, self.tree.position(), *self.columns.past())
 
     def restore_past(self, past: Past) -> None:
         """Continue a cache with the same nodes and pods, and this past."""
-        self._start = past.start
+        self.start = past.start
         self.tree = NodeTree.restored(past.tree, self.columns.nodes.row_of)
         self.columns.restore_past(past)
 

@@ -1,4 +1,4 @@
-"""Judgements of placements that differ, until all orders are tried, within a limit of bytes.
+"""Judgements; those of placements that differ are kept until all orders are tried.
 
 A judgement has a matrix: every verdict and every score of its decision. In a large cluster that is
 hundreds of kilobytes, and bindings may come much later than they are judged. Beyond the limit the
@@ -8,17 +8,32 @@ oldest ones keep their decision without its matrix.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
-    from podium.past.judge.judge import Judgement
+    from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.pod import Pod
+    from podium.past.judge.agreement import PlacementComparison
 
 #: As much as the log of decisions may take.
 BUDGET_BYTES: Final = 32 << 20
 #: What a name in a list of nodes takes, besides the text, which is shared.
 _REFERENCE_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A placement of the other scheduler, and what Podium decides in its place."""
+
+    pod: Pod
+    attempt: int
+    #: None when the placement could not be judged.
+    comparison: PlacementComparison | None
+    decision: Decision | None
+    profile: Profile | None
+    time: float
 
 
 class Doubtful:

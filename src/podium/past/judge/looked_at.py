@@ -149,6 +149,14 @@ class LookedAt:
             return RACED if self._parallelism(pod) > 1 else SHARE
         if self._parallelism(pod) > 1 and self._began_nearby(search, place):
             return NEARBY
+        return ""
+
+    def seldom(self, pod: Pod, node: str) -> str:
+        """What seldom happens and makes a node the best; "" if nothing does."""
+        search = self._search(pod)
+        place = search.place_of(node) if search is not None else None
+        if search is None or place is None:
+            return ""
         if self._noted < LEARNING and self._explains_all(search, place):
             return UNKNOWN_START
         if self._rare < FEWEST_RARE + RARE * self._noted and self._is_rare(pod, search, place):

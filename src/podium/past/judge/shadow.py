@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from podium.past.judge.agreement import PlacementComparison
-    from podium.past.judge.judge import Judgement
+    from podium.past.judge.doubtful import Judgement
 
 #: The most differences that are kept with their explanation.
 MOST_DIFFERENCES: Final = 1_000

@@ -12,14 +12,22 @@ one of their best nodes is taken for the true one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
+
+from podium.cluster.queue.queued_pod import Pool
+from podium.past.judge.ahead import shows_outcome
+from podium.past.judge.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from podium.objects.kinds.pod import Pod
+    from podium.past.format.reading import ObjectChange
+    from podium.past.judge.ahead import Ahead
+    from podium.past.judge.hypotheses import Hypotheses
+    from podium.past.judge.judged_cluster import JudgedCluster
 
 #: A scheduler that shows no sign for so long, although pods wait, may have been started meanwhile.
 SILENT_SECONDS: Final = 3.0
@@ -35,6 +43,8 @@ _ENOUGH: Final = 20
 #: of these, the most likely ones by the order of bindings, are tried.
 _CUTS: Final = 32
 _TRIED_CUTS: Final = 6
+#: How many pods are decided to find out in which order a scheduler took those that it listed.
+MOST_COMPARED: Final = 128
 
 LISTED: Final = "taken in the order of names, as pods are listed when a scheduler starts"
 UNKNOWN: Final = "taken in the order of bindings: in which order they were listed cannot be known"
@@ -111,29 +121,96 @@ def _distance(order: Sequence[Pod], ranks: Mapping[str, int]) -> int:
 
 
 class Starts:
-    """Whether another scheduler may have started before it shows a sign."""
+    """Whether another scheduler may have started before it shows a sign, and its order then."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        cluster: JudgedCluster,
+        hypotheses: Hypotheses,
+        ahead: Ahead,
+        waited_long: Callable[[], bool],
+    ) -> None:
+        """*waited_long* says whether what is not seen by now is not waited for."""
+        self._cluster, self._hypotheses, self._ahead = cluster, hypotheses, ahead
+        self._waited_long = waited_long
         self._silent_since: float | None = None
         self._known = False
         #: Pods whose outcome is awaited before an order is chosen; None if none is to be chosen.
-        self.awaited: set[str] | None = None
+        self._awaited: set[str] | None = None
+        #: What is to be said of the order of pods that waited when the scheduler started, by uid.
+        self.listed: dict[str, str] = {}
 
-    def pod_came(self, now: float) -> None:
+    def pod_came(self) -> None:
         """Note a pod that waits for a node from now on."""
         if self._silent_since is None:
-            self._silent_since = now
+            self._silent_since = self._cluster.now
 
-    def may_have_started(self, now: float) -> bool:
-        """Whether the next sign is the first one, or the first one for a while."""
-        return self._silent_since is not None and (not self._known or self.silent(now))
+    def fed(self, change: ObjectChange) -> None:
+        """Note a change that is not followed yet."""
+        if self._awaited and change.kind == "Pod":
+            old, new = cast("Pod", change.old), cast("Pod | None", change.new)
+            if new is None or shows_outcome(new):
+                self._awaited.discard((new or old).uid)
 
-    def silent(self, now: float) -> bool:
-        """Whether the scheduler has shown no sign for a while, although pods wait."""
-        return self._silent_since is not None and now - self._silent_since > SILENT_SECONDS
+    def ready(self) -> bool:
+        """At a sign, queue pods as the scheduler found them if it may have started.
 
-    def sign(self, now: float, waiting: Callable[[], bool]) -> None:
-        """Note a sign of the scheduler; *waiting* says whether further pods wait for it."""
-        self._known, self.awaited = True, None
+        False if the outcome of further pods has to be seen first.
+        """
+        if self._silent_since is not None and (not self._known or self._is_silent()):
+            if self._must_wait():
+                return False
+            queue = self._cluster.state.queue
+            active = [
+                pod for pod in self._hypotheses.pending() if queue.pool_of(pod) == Pool.ACTIVE
+            ]
+            if len(active) >= FEWEST:
+                if self._awaited is None:
+                    uids = {pod.uid for pod in active}
+                    self._awaited = uids - self._ahead.signs(uids).keys()
+                    if self._must_wait():
+                        return False
+                self._queue(active)
+        self._known, self._awaited = True, None
         if self._silent_since is not None:
-            self._silent_since = now if waiting() else None
+            waits = self._cluster.state.queue.counts()[Pool.ACTIVE]
+            self._silent_since = self._cluster.now if waits else None
+        return True
+
+    def _must_wait(self) -> bool:
+        return bool(self._awaited) and not self._waited_long()
+
+    def _is_silent(self) -> bool:
+        """Whether the scheduler has shown no sign for a while, although pods wait."""
+        since = self._silent_since
+        return since is not None and self._cluster.now - since > SILENT_SECONDS
+
+    def _queue(self, active: Sequence[Pod]) -> None:
+        """Queue the pods that wait in the order in which the scheduler most likely took them."""
+        signs = self._ahead.signs({pod.uid for pod in active})
+        order = start_order(active, signs, self._agreement, silent=self._is_silent())
+        if order.is_arrival:
+            return
+        for pod in order.pods:
+            self._cluster.state.queue.delete(pod, bound=True)
+            self._cluster.state.queue.add(pod)
+            if order.text:
+                self.listed[pod.uid] = order.text
+            self._hypotheses.waiting(pod).unordered = order.text == UNKNOWN
+
+    def _agreement(self, pods: Sequence[Pod]) -> float:
+        """The share of the first pods, decided in this order, that are on one of the best nodes.
+
+        Pods that there is no node for fail at first, and say nothing about the order.
+        """
+        agree = compared = 0
+        trial = Trial(self._cluster)
+        for pod in pods[:MOST_COMPARED]:
+            node, _, _ = self._ahead.outcome(pod.uid)
+            if node is not None and not self._cluster.profile(pod).extenders:
+                best = self._cluster.best_nodes(pod)
+                agree += node in best
+                compared += bool(best)
+                trial.add(pod, node)
+        trial.back()
+        return agree / compared if compared else 1.0
