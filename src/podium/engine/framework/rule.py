@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,13 +41,12 @@ from podium.engine.framework.shortcuts import (
     no_rows,
 )
 from podium.engine.rows.rows import K
-from podium.engine.rows.written import written
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows, Scalar
+    from podium.engine.rows.rows import Flags, Ints, ManyRows, OneRow, Rows
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.reservation import Reservation
     from podium.engine.state.verdicts import Reason
@@ -79,9 +78,6 @@ __all__ = [
     "all_rows",
     "negated",
     "no_rows",
-    "scaled_by",
-    "scaled_one",
-    "scaled_to",
     "scope_with",
 ]
 
@@ -299,27 +295,6 @@ class PermitRule(Rule):
     def permit(self, pod: Incoming, at: OneRow) -> Permission:
         """Whether the pod may be bound to this row now; a pod that waits is asked about again."""
         raise NotImplementedError
-
-
-def scaled_to(highest: int, at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
-    """Scores scaled so that the largest becomes `highest`; `reverse` turns them upside down."""
-    scaled: Any = scaled_by(at.highest(raw), highest, at, raw, reverse=reverse)  # type: ignore[arg-type]
-    return np.asarray(scaled)
-
-
-def scaled_one(
-    highest: int, at: OneRow, among: ManyRows, raw: np.ndarray, own: Ints[Scalar], *, reverse: bool
-) -> Ints[Scalar]:
-    """The same for one row, written."""
-    return scaled_by(written(among.highest(raw)), highest, at, own, reverse=reverse)
-
-
-def scaled_by(largest: int, highest: int, at: Rows[K], raw: Ints[K], *, reverse: bool) -> Ints[K]:
-    """A score scaled so that *largest* becomes *highest*; upside down if *reverse*."""
-    if largest == 0:
-        return at.full(highest) if reverse else raw
-    scaled = at.divide(raw * highest, largest)
-    return highest - scaled if reverse else scaled
 
 
 def negated(flags: Flags[K]) -> Flags[K]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from podium.engine.framework.choices import WakeUps
 from podium.engine.framework.declaration import Errors
-from podium.engine.framework.rule import scaled_to
 from podium.objects.field_errors import child, invalid, key_faults, required
 from podium.objects.go_types import INT32, record
 from podium.objects.kinds.pod import Pod
@@ -17,18 +16,7 @@ from podium.objects.names import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
-    from podium.engine.rows.rows import ManyRows
-
 MAX_SCORE = 100
-
-
-def normalized(at: ManyRows, raw: np.ndarray, *, reverse: bool = False) -> np.ndarray:
-    """Scores scaled so that the largest becomes 100; `reverse` makes it the smallest."""
-    return scaled_to(MAX_SCORE, at, raw, reverse=reverse)
-
-
 MAX_UTILIZATION: Final = 100
 MAX_WEIGHT: Final = 100
 _MAX_SHAPE_SCORE: Final = 10

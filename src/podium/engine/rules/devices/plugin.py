@@ -40,13 +40,10 @@ from podium.engine.framework.rule import (
     Refused,
     ReserveRule,
     Scope,
-    ScoreRule,
     Watched,
-    scaled_one,
-    scaled_to,
 )
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, Scalar
+from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
 from podium.engine.rules.devices.allocator import (
     TIMED_OUT,
     AllocationError,
@@ -77,6 +74,7 @@ from podium.engine.rules.devices.features import (
 )
 from podium.engine.rules.devices.pools import PoolError, selector_fault
 from podium.engine.rules.plugins import MAX_SCORE, always, is_self
+from podium.engine.rules.scaled_score import ScaledScore
 from podium.engine.state.reservation import ClaimPlan, DevicePlan
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.durations import SECOND, text_of
@@ -573,11 +571,11 @@ def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation | N
     return total
 
 
-class DynamicResourcesScore(ScoreRule):
+class DynamicResourcesScore(ScaledScore):
     """Prefers nodes on which requests get their better alternatives."""
 
     name = NAME
-    normalizes = True
+    highest = MAX_SCORE
 
     def __init__(self, rule: DynamicResources) -> None:
         self._rule = rule
@@ -607,21 +605,6 @@ class DynamicResourcesScore(ScoreRule):
         """The sum over all requests with alternatives."""
         search = DeviceSearch(self._rule, pod, at.view)
         return at.either(search.scores, search.score)
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled so that the best node gets the highest score."""
-        return scaled_to(MAX_SCORE, at, raw)
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Ints[Scalar]:
-        """The same for one row."""
-        return scaled_one(MAX_SCORE, at, among, raw, own, reverse=False)
 
 
 class DynamicResourcesPostFilter:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import (
     Arguments,
@@ -30,12 +28,10 @@ from podium.engine.framework.rule import (
     OnlyNodes,
     Refused,
     Scope,
-    ScoreRule,
     Watched,
-    scaled_one,
 )
 from podium.engine.rows.node_match import selects_any
-from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows, Scalar, as_int
+from podium.engine.rows.rows import NAME_FIELD, Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
     required_keys,
@@ -43,7 +39,8 @@ from podium.engine.rules.node_affinity.shared import (
     unmet_requirements,
     unmet_terms,
 )
-from podium.engine.rules.plugins import MAX_SCORE, normalized
+from podium.engine.rules.plugins import MAX_SCORE
+from podium.engine.rules.scaled_score import ScaledScore
 from podium.engine.state.pod_class import once_per_form
 from podium.engine.state.verdicts import Reason
 from podium.objects.field_errors import child
@@ -209,11 +206,11 @@ class NodeAffinity(BitFilter):
         return required_keys(pod.cls, at, self.added_required)
 
 
-class NodeAffinityScore(ScoreRule):
+class NodeAffinityScore(ScaledScore):
     """The sum of the weights of the preferred terms a node matches, the pod's and the profile's."""
 
     name = "NodeAffinity"
-    normalizes = True
+    highest = MAX_SCORE
     formula = "the weights of the preferred terms that match, scaled so that the highest sum is 100"
 
     def __init__(self, added: objects.NodeAffinity | None = None) -> None:
@@ -258,21 +255,6 @@ class NodeAffinityScore(ScoreRule):
         for index, (weight, term) in enumerate((*(self._own(pod.cls) or ()), *self.added)):
             if term is not None and as_int(selects_any(at, (term,))):
                 yield ScoreNumber(f"preferred term {index} ({term.labels or ''})", weight)
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled so that the highest sum becomes 100."""
-        return normalized(at, raw)
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Ints[Scalar]:
-        """The same for one row."""
-        return scaled_one(MAX_SCORE, at, among, raw, own, reverse=False)
 
     def _own(self, cls: PodClass) -> Preferences | None:
         return None if cls.spec.affinity is None else _preferences(cls)

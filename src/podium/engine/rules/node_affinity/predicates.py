@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from podium.engine.framework.causes import Cause, ScoreNumber
 from podium.engine.framework.declaration import PredicateDeclaration, PriorityDeclaration, plain
 from podium.engine.framework.rule import (
@@ -13,19 +11,18 @@ from podium.engine.framework.rule import (
     BitFilter,
     Everywhere,
     Scope,
-    ScoreRule,
     Watched,
-    scaled_one,
 )
 from podium.engine.rows.node_match import selects
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar, as_int
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity.shared import (
     matches_required_node,
     required_keys,
     required_node,
     unmet_requirements,
 )
-from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE, normalized
+from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE
+from podium.engine.rules.scaled_score import ScaledScore
 from podium.engine.state.pod_class import once_per_form
 from podium.engine.state.verdicts import Reason
 from podium.objects.selectors.selectors import Selector, SelectorError, from_node_requirements
@@ -69,11 +66,11 @@ class MatchNodeSelector(BitFilter):
         return required_keys(pod.cls, at)
 
 
-class NodeAffinityPriority(ScoreRule):
+class NodeAffinityPriority(ScaledScore):
     """The sum of the weights of the preferred terms a node matches; only matchExpressions count."""
 
     name = "NodeAffinityPriority"
-    normalizes = True
+    highest = MAX_SCORE
     formula = "the weights of the preferred terms that match, scaled so that the highest sum is 10"
 
     def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
@@ -103,21 +100,6 @@ class NodeAffinityPriority(ScoreRule):
         for index, (weight, selector) in enumerate(_preferences(pod.cls)):
             if not isinstance(selector, str) and as_int(selects(at, selector)):
                 yield ScoreNumber(f"preferred term {index} ({selector})", weight)
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Scaled so that the highest sum becomes 10."""
-        return normalized(at, raw)
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Ints[Scalar]:
-        """The same for one row."""
-        return scaled_one(MAX_SCORE, at, among, raw, own, reverse=False)
 
 
 Preferences = tuple[tuple[int, Selector | str], ...]

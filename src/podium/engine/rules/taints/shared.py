@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from podium.engine.framework.causes import Cause, ScoreNumber, UntoleratedTaint
 from podium.engine.framework.rule import (
     BitFilter,
     Everywhere,
-    ScoreRule,
     Watched,
-    scaled_one,
-    scaled_to,
 )
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar
+from podium.engine.rows.rows import Ints, K, ManyRows, Rows
 from podium.engine.rules.nodes.shared import zero_for_all_values
+from podium.engine.rules.scaled_score import ScaledScore
 from podium.engine.state.pod_class import encoded, once_per_form
 from podium.objects.taints import tolerated
 
@@ -87,12 +83,10 @@ class UntoleratedTaints(BitFilter):
         return ids
 
 
-class UntoleratedPreferences(ScoreRule):
+class UntoleratedPreferences(ScaledScore):
     """Prefers nodes with few PreferNoSchedule taints that the pod does not tolerate."""
 
-    normalizes = True
-    #: The score of a node without such taints.
-    highest: int
+    reverse = True
     formula = "fewer PreferNoSchedule taints that the pod does not tolerate are better"
 
     def numbers(
@@ -128,18 +122,3 @@ class UntoleratedPreferences(ScoreRule):
             at.view.nodes.facts.taints,
             lambda taints: count_untolerated_preferences(pod.cls, taints),
         )
-
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Fewer taints score higher."""
-        return scaled_to(self.highest, at, raw, reverse=True)
-
-    def normalize_one(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,
-        raw: np.ndarray,
-        own: Ints[Scalar],
-    ) -> Ints[Scalar]:
-        """The same for one row."""
-        return scaled_one(self.highest, at, among, raw, own, reverse=True)
