@@ -187,7 +187,7 @@ def _storms(world: World) -> Iterator[str]:
     ]
     by_operation: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
     for sent in world.network.sent:
-        if sent.replica != "fresh":
+        if sent.replica != "fresh" and not sent.is_part:  # all pages of a list are one
             # Events are created at one path; each is an operation of its own.
             about = f"{sent.path} {sent.body}" if sent.verb == "event" else sent.path
             by_operation[sent.replica, sent.method, about].append(sent)
@@ -479,6 +479,7 @@ def state_findings(world: World, replica: Replica) -> Iterator[str]:
         "retries": sum(each.failure_handler.retrying for each in scheduler._all_actions()),
         "promised volumes": len(cache.columns.catalog.promised_volumes)
         + len(cache.columns.catalog.provisioning),
+        "devices in flight": len(cache.columns.catalog.resource_claims.in_flight),
         "queued changes": len(scheduler.state._waiting or ()),
         "earlier actions": len(scheduler._former_actions),
     }

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 REPLICA: ContextVar[str] = ContextVar("replica", default="")
 #: A failure may be told a little later than the request ended, when a task is woken in between.
 MARGIN_SECONDS = 1.0
+#: What a replica that ends tells of all writes together for which it has no answer.
+UNANSWERED_AT_END = "other writes were not answered in time$"
 #: Events that failed are told again after so many seconds.
 EVENTS_AGAIN_SECONDS = 300.0
 #: So are pauses that are longer than any that is kept, and how such a line begins.
@@ -189,6 +191,8 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
         if _has_ended(world, sent.replica, known_at):
             continue
         since = _told_since(sent, successes)
+        if not sent.answered and sent.verb in {"status", "delete"}:
+            said = f"{said}|{UNANSWERED_AT_END}"
         if not any(
             since <= line.time <= known_at + MARGIN_SECONDS and re.search(said, line.text)
             for line in lines[sent.replica]

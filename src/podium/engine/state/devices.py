@@ -104,6 +104,12 @@ class DevicesInUse:
                 amounts[name] = amounts.get(name, 0) + sign * nano(amount)
 
 
+def _is_since(claim: ResourceClaim, version: str) -> bool:
+    """Whether a claim is of this version, or of a later one."""
+    known = claim.metadata.resource_version
+    return known.isdecimal() and version.isdecimal() and int(known) >= int(version)
+
+
 class ResourceClaims(Shelf[ResourceClaim]):
     """Resource claims, and the devices that are in use because of them."""
 
@@ -115,8 +121,8 @@ class ResourceClaims(Shelf[ResourceClaim]):
         #: Allocations that were reserved and are not written yet, by the uid of the claim.
         self.in_flight: dict[str, Allocation] = {}
         self.in_flight_use = DevicesInUse()
-        #: Those of them that are written, and were not reported yet.
-        self._written: set[str] = set()
+        #: The version of the claim with which each of them was written that is not reported yet.
+        self._written: dict[str, str] = {}
         #: The pools in which something was taken or given back.
         self.pools: ChangeLog[PoolId] = ChangeLog(changes_limit)
         #: Claims made for the extended resources of a pod, by its uid.
@@ -131,7 +137,10 @@ class ResourceClaims(Shelf[ResourceClaim]):
             self._note_pools(self.in_use.add(now))
         elif was is not None and now is None:
             self._note_pools(self.in_use.remove(was))
-        if now is not None and item.uid in self.in_flight:
+        if item.uid in self.in_flight and (
+            # Without devices, they were given back since they were written.
+            now is not None or _is_since(item, self._written.get(item.uid, ""))
+        ):
             self._land(item.uid)
         self._index(before, item)
         super().put(item)
@@ -158,10 +167,17 @@ class ResourceClaims(Shelf[ResourceClaim]):
         if claim_uid in self.in_flight and claim_uid not in self._written:
             self._land(claim_uid)
 
-    def note_written(self, claim_uid: str) -> None:
-        """Count an allocation until its claim is reported, whatever becomes of the pod."""
-        if claim_uid in self.in_flight:
-            self._written.add(claim_uid)
+    def note_written(self, claim: ResourceClaim) -> None:
+        """Count an allocation until its claim is reported, whatever becomes of the pod.
+
+        *claim* is the answer of the API server, which may be reported before it is noted here.
+        """
+        if claim.uid not in self.in_flight:
+            return
+        known = self.get(claim.name, claim.namespace)
+        self._written[claim.uid] = version = claim.metadata.resource_version
+        if known is not None and known.uid == claim.uid and _is_since(known, version):
+            self._land(claim.uid)
 
     def rename_in_flight(self, before: str, now: str) -> None:
         """Note the uid of a claim that did not exist when its devices were reserved."""
@@ -172,7 +188,7 @@ class ResourceClaims(Shelf[ResourceClaim]):
 
     def _land(self, claim_uid: str) -> None:
         allocation = self.in_flight.pop(claim_uid)
-        self._written.discard(claim_uid)
+        self._written.pop(claim_uid, None)
         self._note_pools(self.in_flight_use.remove(allocation))
         self.version += 1
 

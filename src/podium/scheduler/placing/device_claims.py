@@ -138,7 +138,7 @@ class DeviceClaims:
     def _note_written(self, claim: ResourceClaim, plan: ClaimPlan) -> ResourceClaim:
         """Count the devices of a claim as taken, although no watch has reported it yet."""
         if plan.allocation is not None:
-            self._state.apply(self._claims.note_written, claim.uid)
+            self._state.apply(self._claims.note_written, claim)
         return claim
 
     async def _create(self, pod: Pod, plan: ClaimPlan) -> ResourceClaim:

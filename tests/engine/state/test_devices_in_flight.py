@@ -1,0 +1,60 @@
+"""Devices that were reserved count until their claim is reported as it was written, or later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.engine.state.devices import DeviceId, ResourceClaims
+from podium.objects.kinds.devices import Allocation, ResourceClaim
+
+DEVICE = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
+
+
+def claim(version: str, *, allocated: bool) -> ResourceClaim:
+    allocation = {"devices": {"results": [DEVICE]}} if allocated else None
+    about = {"name": "c", "namespace": "default", "uid": "u", "resourceVersion": version}
+    return msgspec.convert({"metadata": about, "status": {"allocation": allocation}}, ResourceClaim)
+
+
+FREE, TAKEN, FREED = (
+    claim("5", allocated=False),
+    claim("7", allocated=True),
+    claim("8", allocated=False),
+)
+#: Tells that the allocation is written.
+WRITTEN = "written"
+
+
+@pytest.mark.parametrize(
+    ("events", "taken"),
+    [
+        pytest.param([WRITTEN], True, id="nothing is reported yet"),
+        pytest.param([WRITTEN, FREE], True, id="what is reported is older"),
+        pytest.param([WRITTEN, TAKEN], True, id="it is reported"),
+        pytest.param([WRITTEN, TAKEN, FREED], False, id="it is reported, and given back"),
+        pytest.param([WRITTEN, FREED], False, id="only what came after is reported"),
+        pytest.param([FREED, WRITTEN], False, id="that is reported before the answer"),
+        pytest.param([FREE, WRITTEN], True, id="an older version is reported before the answer"),
+        pytest.param(
+            [claim("x", allocated=False), WRITTEN], True, id="a version that is no number"
+        ),
+    ],
+)
+def test_devices_in_flight(events: list[Any], taken: bool) -> None:
+    claims = ResourceClaims()
+    claims.put(FREE)
+    allocation = TAKEN.status.allocation
+    assert isinstance(allocation, Allocation)
+    claims.reserve("u", allocation)
+
+    for event in events:
+        if event is WRITTEN:
+            claims.note_written(TAKEN)
+        else:
+            claims.put(event)
+    claims.release("u")
+
+    assert claims.is_taken(DeviceId("d", "p", "x")) == taken
