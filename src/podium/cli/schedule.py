@@ -156,9 +156,10 @@ def _print(
     nodes, pods = len(objects.nodes), len(objects.pods)
     about = PodNotes(objects, chosen.schedulers)
     told = [(each.pod.key, about.of(each.pod, each.decision)) for each in found]
+    evicting = next((each.pod.key for each in found if each.evicted()), None)
+    if evicting is not None:
+        told.append((evicting, about.of_evictions()))
     other = about.elsewhere()
-    if any(each.evicted() for each in found):
-        other += about.of_evictions()
     write_lines(
         table.report(found, chosen.profile, nodes, pods, notes=told, others=other, wide=wide)
     )

@@ -381,7 +381,8 @@ class Applier:
                 spaces = _listed([each["metadata"]["namespace"] for each in others])
                 raise InputError(problem, hint=f"it is in {spaces}")
         names = [_name(each) for each in self._registry.list(resource.qualified, namespace)]
-        raise InputError(problem, hint=did_you_mean(wanted.name, names) or _some(names))
+        known = _some(names) if names else "the input has none"
+        raise InputError(problem, hint=did_you_mean(wanted.name, names) or known)
 
     def _replica_sets_of(self, wanted: ObjectName) -> list[JsonObject]:
         """Replica sets with pods that stand for a deployment which is not in the input."""
@@ -552,7 +553,7 @@ def _key(item: JsonObject) -> str:
 
 def _some(names: list[str]) -> str:
     """A few of the names that exist."""
-    return f"known: {_listed(names)}" if names else "the input has none"
+    return f"known: {_listed(names)}" if names else "there are none"
 
 
 def _listed(names: list[str], most: int = 8) -> str:
