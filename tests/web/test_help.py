@@ -89,28 +89,29 @@ def test_help_is_walked_and_searched_by_keyboard(page: Page, site: Served) -> No
     page.keyboard.press("g")
     page.keyboard.press("h")
     expect(page.get_by_role("heading", level=1)).to_have_text("Documentation by question")
-    expect(page.locator("header nav a[aria-current]")).to_have_text("Help")
+    heard(page)
     page.keyboard.press("n")
     page.wait_for_url("**/tour.md")
-    expect(page.locator("header nav a[aria-current]")).to_have_text("Help")
+    heard(page)
     expect(page.get_by_role("navigation", name="Contents").locator("[aria-current]")).to_have_text(
         "tour"
     )
     page.keyboard.press("p")
     expect(page.get_by_role("heading", level=1)).to_have_text("Documentation by question")
-    expect(page.locator("header nav a[aria-current]")).to_have_text("Help")
+    heard(page)
 
     page.keyboard.press("/")
     page.keyboard.type("untolerated <taint>")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Nothing has")
+    heard(page)
     page.get_by_label("Search the documentation").fill("untolerated taint")
     page.keyboard.press("Enter")
     found = page.locator(".results li").first
     expect(found.locator("mark").first).to_have_text(re.compile("untolerated|taint"))
     found.get_by_role("link").click()
     expect(page).to_have_url(re.compile(r"podium/help/.+\.md#"))
-    expect(page.locator("header nav a[aria-current]")).to_have_text("Help")
+    heard(page)
 
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("On this page")
@@ -118,6 +119,11 @@ def test_help_is_walked_and_searched_by_keyboard(page: Page, site: Served) -> No
     page.keyboard.press("g")
     page.keyboard.press("w")
     expect(page).to_have_url(f"{site.url}#/plan")
+
+
+def heard(page: Page) -> None:
+    """Wait until a page of Help hears keys: its head is there."""
+    expect(page.locator("header nav a[aria-current]")).to_have_text("Help")
 
 
 @pytest.mark.parametrize("width", [390, 800, 1400])

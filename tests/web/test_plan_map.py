@@ -206,7 +206,7 @@ def test_pods_that_are_evicted_by_preemption_are_marked(page: Page, small: Lab) 
     items[0]["spec"]["template"]["spec"] |= {"priorityClassName": "high"}
     items[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
     small.create(apps, items[0])
-    pod = until("a node", lambda: next(iter(vips(small)), None), 90)
+    [pod] = until("a node", lambda: vips(small), 90)
 
     page.locator(f"[data-node='{pod['spec']['nodeName']}']").click()
     page.get_by_role("button", name="Drain", exact=True).click()

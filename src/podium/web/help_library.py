@@ -170,7 +170,9 @@ def _page(path: str, text: str) -> HelpPage:
     parts: list[tuple[str, list[str]]] = [("", [])]
     fenced = False
     for line in text.splitlines():
-        fenced ^= line.startswith("```")
+        if line.startswith("```"):
+            fenced = not fenced
+            continue
         heading = None if fenced else _HEADING.match(line)
         if heading:
             parts.append((_plain(heading[2]), []))

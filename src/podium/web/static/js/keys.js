@@ -1,7 +1,7 @@
 // Shortcuts for the whole page, and moving through grids with the arrow keys.
 //
 // What has a key of its own on one page says so by aria-keyshortcuts, which screen readers tell.
-import { html, useEffect, useRef } from "./dom.js";
+import { html, useEffect, useLayoutEffect, useRef } from "./dom.js";
 import { createStore, useStore } from "./store.js";
 import { toggleTheme } from "./theme.js";
 
@@ -28,7 +28,7 @@ function pressed(event, places) {
   const place = afterG && places[event.key];
   afterG = false;
   if (event.key === "?") helpOpen.set(!helpOpen.get());
-  else if (helpOpen.get()) return;
+  else if (document.querySelector("dialog[open]")) return;
   else if (place) location.href = place;
   else if (event.key === "g") afterG = true;
   else if (event.key === "d") toggleTheme();
@@ -44,9 +44,9 @@ function pressed(event, places) {
   event.preventDefault();
 }
 
-// Places are the addresses that g and a key lead to.
+// Places are the addresses that g and a key lead to. Keys are heard as soon as the head is there.
 export function useShortcuts(places) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const heard = (event) => pressed(event, places);
     window.addEventListener("keydown", heard);
     return () => window.removeEventListener("keydown", heard);
