@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from past.judge.wrong_schedulers import WRONG, all_counted, table
 
+#: Forty bursts are placed and judged.
+pytestmark = pytest.mark.timeout(900)
 PAGE = Path(__file__).parents[3] / "docs" / "history.md"
 #: It decides nearly as the right one: what is wrong cannot be told from a binding that was refused.
 NEARLY_RIGHT = "NodeResourcesFit weighs 5"
