@@ -5,7 +5,9 @@ versions, on these clusters: a node without pods of the group is always among th
 and none has two of a group that spreads. `podium run --ties random:SEED` has all plugins. The path
 of a newer kube-scheduler in `PODIUM_KUBE_SCHEDULER` lets that one be judged as well, with all.
 
-Both sides score all nodes: which share of them another scheduler looks at cannot be seen.
+Both sides score all nodes, or a share of them as by default with `parallelism: 1`: then the order
+in which nodes are looked at leaves no doubt. API servers before v1.27 list nodes in no order, so
+these nodes come when everybody watches.
 """
 
 from __future__ import annotations
@@ -69,6 +71,9 @@ percentageOfNodesToScore: 100
 {client}
 profiles: [{schedulerName: {name}}]
 """
+WHOLE = "percentageOfNodesToScore: 100"
+#: As many nodes are looked at as by default, one after the other.
+SHARE = "percentageOfNodesToScore: 0\nparallelism: 1"
 PACKING = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
@@ -86,10 +91,13 @@ profiles:
 """
 
 
-def cluster_nodes(pods: int) -> Iterator[dict[str, Any]]:
-    for number in range(max(30, pods // 10)):
+def cluster_nodes(pods: int, *, sampled: bool = False) -> Iterator[dict[str, Any]]:
+    """Equal nodes; for schedulers that look at a share of them, more than 100 unequal ones."""
+    sizes = [("4", "32Gi"), ("8", "16Gi"), ("6", "48Gi"), ("16", "64Gi"), ("2", "8Gi")]
+    for number in range(160 if sampled else max(30, pods // 10)):
         name = f"node-{number:05}"
-        room = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+        cpu, memory = sizes[number * 7 % len(sizes) if sampled else 0]
+        room = {"cpu": cpu, "memory": memory, "pods": "110"}
         yield {
             "metadata": {"name": name, "labels": {HOST: name, ZONE: f"z{number % 3}"}},
             "status": {
@@ -197,6 +205,17 @@ def await_scheduler(plane: ControlPlane, name: str) -> None:
     until("it schedules", lambda: plane.node_of("first"))
 
 
+def create_watched(plane: ControlPlane, name: str, nodes: list[dict[str, Any]]) -> None:
+    """Create nodes when the scheduler watches, and wait until it knows the last one."""
+    *others, last = nodes
+    plane.add_pod("first", name, cpu="10m", nodeSelector=last["metadata"]["labels"])
+    status = f"{PODS}/first/status"
+    until("it fails", lambda: plane.get(status)["status"].get("conditions"), seconds=300)
+    create_many(plane, "/api/v1/nodes", others)
+    create_many(plane, "/api/v1/nodes", [last])
+    until("it schedules", lambda: plane.node_of("first"), seconds=300)
+
+
 def settled(plane: ControlPlane, pods: int) -> int:
     """The number of pods that are bound, once nothing is placed any more."""
     last = [-1, 0]
@@ -235,11 +254,11 @@ def kube_scheduler(
         yield
 
 
-def older(plane: ControlPlane) -> AbstractContextManager[None]:
+def older(plane: ControlPlane, looks_at: str = WHOLE) -> AbstractContextManager[None]:
     """A kube-scheduler like 1.20 with the scores that behave alike in both versions."""
     if not plane.scheduler_takes("v1beta1"):
         pytest.skip(f"{ABSENT} a kube-scheduler with configurations of v1beta1")
-    config = ALIKE_SCORES.replace("{version}", "v1beta1")
+    config = ALIKE_SCORES.replace("{version}", "v1beta1").replace(WHOLE, looks_at)
     config = config.replace("{plugin}", "NodeResourcesLeastAllocated")
     return kube_scheduler(plane, str(plane.programs / "kube-scheduler"), config, plain_port=True)
 
@@ -269,13 +288,17 @@ class Beside:
         pods: int,
         *flags: str,
         late: bool = False,
+        sampled: bool = False,
     ) -> list[dict[str, Any]]:
         """Judge the scheduler of this name as it places a burst, and afterwards.
 
-        One that is *late* starts when the pods have been there for a while.
+        One that is *late* starts when the pods have been there for a while. One by which nodes are
+        *sampled* watches when the nodes come.
         """
         plane, port = self._plane, free_port()
-        create_many(plane, "/api/v1/nodes", cluster_nodes(pods))
+        nodes = list(cluster_nodes(pods, sampled=sampled))
+        if not sampled:
+            create_many(plane, "/api/v1/nodes", nodes)
         shadowing = ("--shadow", "--port", str(port), "--recorded-nodes", "0", *flags)
         with (
             recording(plane, self._history, *flags),
@@ -285,8 +308,11 @@ class Beside:
             if late:
                 create_many(plane, PODS, burst(kind, name, pods))
             with other:
-                if not late:
+                if sampled:
+                    create_watched(plane, name, nodes)
+                elif not late:
                     await_scheduler(plane, name)
+                if not late:
                     create_many(plane, PODS, burst(kind, name, pods))
                 placed = settled(plane, pods)
             shadow.wait_for("all are judged", lambda: asked(port)["pods"] >= placed, seconds=900)
@@ -361,6 +387,27 @@ def test_podium_with_random_ties_agrees(
     beside.check(other, "podium", kind, pods, *flags)
 
 
+def test_podium_with_one_worker_chooses_the_same_nodes(
+    podium: Podium, beside: Beside, tmp_path: Path
+) -> None:
+    flags = config_flag(tmp_path, ALL_SCORES.replace(WHOLE, SHARE), name="podium")
+    other = podium("--recorded-nodes", "0", *flags)
+    for found in beside.check(other, "podium", "mixed", FEW, *flags, sampled=True):
+        assert found["same"] == found["pods"]
+
+
+def test_kube_scheduler_1_20_with_one_worker_agrees(
+    plane: ControlPlane, beside: Beside, tmp_path: Path
+) -> None:
+    """It draws among the best nodes of those that it looked at."""
+    flags = config_flag(
+        tmp_path, ALIKE_SCORES.replace(WHOLE, SHARE), version="v1", plugin="NodeResourcesFit"
+    )
+    other = older(plane, SHARE)
+    for found in beside.check(other, "default-scheduler", "plain", FEW, *flags, sampled=True):
+        assert found["same"] + found["asGood"] == found["pods"]
+
+
 def test_another_configuration_is_recognised(
     podium: Podium, beside: Beside, tmp_path: Path
 ) -> None:
@@ -387,3 +434,13 @@ if NEWER:
         flags = config_flag(tmp_path, ALL_SCORES, name=name)
         other = kube_scheduler(plane, NEWER, ALL_SCORES.replace("{name}", name))
         beside.check(other, name, kind, pods, *flags)
+
+    def test_a_newer_kube_scheduler_with_one_worker_chooses_the_same_nodes(
+        plane: ControlPlane, beside: Beside, tmp_path: Path
+    ) -> None:
+        name = "default-scheduler"
+        config = ALL_SCORES.replace(WHOLE, SHARE)
+        flags = config_flag(tmp_path, config, name=name)
+        other = kube_scheduler(plane, NEWER, config.replace("{name}", name))
+        for found in beside.check(other, name, "mixed", FEW, *flags, sampled=True):
+            assert found["same"] == found["pods"]

@@ -1,0 +1,18 @@
+"""How many wrong placements the judge excuses: prints the table that `docs/history.md` has.
+
+The schedulers are those of `tests/past/judge/wrong_schedulers.py`, which are slightly wrong. Their
+bindings are late, overtake each other, and some are refused. The result is the same in every run.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests")]
+
+from past.judge.wrong_schedulers import all_counted, table  # noqa: E402
+
+if __name__ == "__main__":
+    sys.stdout.write(table(all_counted(samples=False), all_counted(samples=True)))
