@@ -101,6 +101,6 @@ def round_up(number: float) -> float:
 def html(results: Sequence[Result], title: str) -> str:
     """An HTML page with the panels and a table of the figures."""
     measured = [cells(result) for result in results if not result.skipped]
-    skipped = [f"{each.workload}: skipped, {each.skipped}" for each in results if each.skipped]
+    skipped = [f"{each.workload}, skipped: {each.skipped}" for each in results if each.skipped]
     table = text_table(TITLES, measured, numbers=True)
     return page(title, f"{svg(results)}\n{table}\n{text_list(skipped)}")
