@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 REPLICA: ContextVar[str] = ContextVar("replica", default="")
 #: A failure may be told a little later than the request ended, when a task is woken in between.
 MARGIN_SECONDS = 1.0
+#: What a replica tells that loses the lease, and ends.
+LEASE_LOST = "leader election lost"
 #: What a replica that ends tells of all writes together for which it has no answer.
 UNANSWERED_AT_END = "other writes were not answered in time$"
 #: Events that failed are told again after so many seconds.
@@ -159,7 +161,7 @@ def _repeated(world: World, successes: dict[tuple[str, str], list[float]]) -> It
                 f"{line.replica} tells at {before:.3f} s and again at {line.time:.3f} s: "
                 f"{line.text}"
             )
-    lost = Counter(line.replica for line in world.lines if line.text == "leader election lost")
+    lost = Counter(line.replica for line in world.lines if line.text == LEASE_LOST)
     for replica, total in lost.items():
         if total > 1:
             yield f"{replica} tells {total} times that it lost the lease"
@@ -296,6 +298,10 @@ def _key(sent: Sent) -> str:
 
 
 def _has_ended(world: World, replica: str, time: float) -> bool:
-    """Whether the replica was ended by about then: it has nothing to tell any more."""
-    end = world.ends.get(replica)
-    return end is not None and end <= time + MARGIN_SECONDS
+    """Whether the replica was ended by about then: it has nothing to tell any more.
+
+    One that loses the lease ends its requests then; giving the lease back may take longer.
+    """
+    told = (line for line in world.lines if (line.replica, line.text) == (replica, LEASE_LOST))
+    lost = min((line.time for line in told), default=math.inf)
+    return min(world.ends.get(replica, math.inf), lost) <= time + MARGIN_SECONDS

@@ -315,6 +315,9 @@ def anonymize_resource_slice(item: JsonObject, renaming: FieldRenaming) -> None:
         renaming.name(device, "nodeName", NODE)
         for consumed in device.get("consumesCounters", ()):
             renaming.name(consumed, "counterSet", OBJECT)
+            if "compatibilityGroups" in consumed:
+                groups = consumed["compatibilityGroups"]
+                consumed["compatibilityGroups"] = renaming.names.names(OBJECT, groups)
         renaming.node_selector(device, "nodeSelector")
         for taint in device.get("taints", ()):
             renaming.taint(taint)
@@ -335,6 +338,8 @@ def _claim_spec(spec: JsonObject, renaming: FieldRenaming) -> None:
             renaming.name(each, "name", OBJECT)
             for toleration in each.get("tolerations", ()):
                 renaming.taint(toleration)
+            for attribute in each.get("derivedAttributes", ()):
+                renaming.name(attribute, "name", OBJECT)
     for each in (*devices.get("constraints", ()), *devices.get("config", ())):
         _request_references(each, renaming)
 
