@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,18 +97,26 @@ def test_a_decision_without_its_matrix_is_told_whole_from_the_history(tmp_path: 
 def test_other_profiles_begin_another_segment(tmp_path: Path) -> None:
     world = recording_world(tmp_path)
     policy = '{"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": []}'
+    configuration = (
+        '{"kind": "KubeSchedulerConfiguration", "apiVersion": "kubescheduler.config.k8s.io/v1"}'
+    )
 
     async def script(world: World) -> None:
         await world.api.create(PODS, pod("a"))
         await eventually(lambda: world.is_bound("a"))
         world.run.host.record_profiles("Policy", policy)
+        world.run.host.record_profiles("KubeSchedulerConfiguration", configuration)
 
     asyncio.run(world.play(script))
     history = History(tmp_path)
-    headers = [each.header["profile"] for each in history.records() if hasattr(each, "header")]
+    first, second, last = (
+        each.header["profile"] for each in history.records() if hasattr(each, "header")
+    )
 
-    assert "policy" not in headers[0]
-    assert headers[-1]["policy"]["predicates"] == []
+    assert "policy" not in first
+    assert second["policy"]["predicates"] == []
+    assert "profile" not in second
+    assert last == {**first, "config": json.loads(configuration)}
 
 
 def test_a_cluster_is_recorded_by_list_and_watch(tmp_path: Path) -> None:

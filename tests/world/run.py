@@ -41,11 +41,13 @@ from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.lab.http.server import ApiServer
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
+from podium.library.snapshots.profile import kept_profile
 from podium.objects.kinds.meta import JsonObject
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import History
 from podium.past.format.writing import Limits
 from podium.past.replay.seeking import Derived, derive_all
+from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
 from podium.virtual_cluster.clocks import VirtualClock
@@ -255,7 +257,7 @@ class World:
         rules.now[0] = self.cluster.loop.time
         self.machines: list[Machine] = []
         self.chosen = self._present = chosen_profiles(plan)
-        self._others = chosen_profiles(plan, packed=True)
+        self._others = self._packed = chosen_profiles(plan, packed=True)
         self._changing: list[asyncio.Task[None]] = []
         for row in STORED.values():
             self.cluster.registry.subscribe([row.kind], self._recorder(row.kind))
@@ -476,8 +478,18 @@ class World:
         for replica in self._alive():
             scheduler = replica.scheduler
             if scheduler is not None and scheduler.synced.is_set():
-                changing = scheduler.reconfigure(self._present.profiles)
+                changing = self._other_profiles(replica, scheduler, self._present)
                 self._changing.append(self.cluster.loop.create_task(changing))
+
+    async def _other_profiles(
+        self, replica: Replica, scheduler: Scheduler, chosen: ChosenProfiles
+    ) -> None:
+        """Change the profiles of a replica, and tell its history, as its pages do."""
+        await scheduler.reconfigure(chosen.profiles)
+        history = replica.run.host.history
+        if history is not None:
+            source = _source(self.plan, packed=chosen is self._packed)
+            history.reconfigured(kept_profile(source, chosen))
 
     def _delete_assumed(self, rng: random.Random) -> None:
         """Delete a pod between its decision and the answer to its binding, if there is one."""

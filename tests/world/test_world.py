@@ -119,6 +119,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(300215, id="the start of a shadow is refused"),
         pytest.param(300452, id="an earlier configuration is released at the end"),
         pytest.param(310250, id="a list of many pages is begun again"),
+        pytest.param(552, id="a history is told of other profiles"),
         pytest.param(310493, id="a replica that ends tells of its unanswered writes together"),
         pytest.param(310285, id="devices are given back before a watch tells that they were taken"),
     ],

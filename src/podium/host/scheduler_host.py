@@ -328,9 +328,16 @@ class SchedulerHost:
         from podium.library.profiles import parse_policy  # noqa: PLC0415
         from podium.serving.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
 
-        if self.history is not None:
-            name = "policy" if kind == POLICY else "config"
-            self.history.reconfigured({name: parse_policy(text, "the text of the profiles")})
+        record = self._options.record
+        if self.history is not None and record is not None:
+            field = "policy" if kind == POLICY else "config"
+            profile = dict(record.about.get("profile", {}))  # gates, ties and the like stay
+            for name in ("policy", "config", "provider"):
+                profile.pop(name, None)
+            if kind == POLICY or self._chosen.generation.uses_policies:
+                profile.pop("profile", None)
+            profile[field] = parse_policy(text, "the text of the profiles")
+            self.history.reconfigured(profile)
 
     async def _flush_history(self, history: HistoryRecorder) -> None:
         from podium.host.record_run import FLUSH_SECONDS  # noqa: PLC0415
