@@ -75,3 +75,9 @@ def test_a_consolidation_is_short() -> None:
     found = consolidate(documents(ITEMS), chosen())
 
     assert repr(found) == "<Consolidation: 1 of 2 nodes can be emptied>"
+
+
+def test_what_was_read_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}")
+
+    assert repr(podium.read(tmp_path)) == "<Objects: 1 Node>"

@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Object)
 _KNOWN_METADATA = ("name", "namespace", "labels", "ownerReferences")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Objects:
     """Everything read, one list per kind, each in the order of the input."""
 
@@ -46,6 +46,11 @@ class Objects:
     sources: dict[str, bytes] = field(default_factory=dict)
     #: Per kind, the indexes in its list where the objects of another file begin.
     files: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """How many objects of each kind there are."""
+        counts = (f"{len(found)} {kind}" for kind, found in self.lists.items() if found)
+        return f"<Objects: {', '.join(counts) or 'none'}>"
 
     @property
     def nodes(self) -> list[Node]:
