@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
-
 import pytest
 
-from long_histories import PROFILES, TUNINGS, LongHistory, Plan, random_plan
-
-#: Ten million decisions in as many parts, in histories of so many decisions.
-PARTS, DECISIONS, EACH = 20, 500_000, 2_000
+from long_histories import PROFILES, TUNINGS, LongHistory, Plan
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -43,17 +37,3 @@ def test_pods_with_wishes(profile: str, tuning: int) -> None:
             preemption=preemption,
         )
         LongHistory(seed, plan).run(150)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("part", range(PARTS))
-def test_millions_of_decisions(part: int, record_property: Callable[[str, object], None]) -> None:
-    """Both generations, rules of users, devices, volumes, preemption, nodes that come and go."""
-    dice = Random(part)  # noqa: S311 - the same histories in every run
-    compared = 0
-    while compared < DECISIONS:
-        history = LongHistory(dice.randrange(1 << 30), random_plan(dice))
-        history.run(EACH)
-        compared += history.decisions
-    record_property("decisions verified", compared)
