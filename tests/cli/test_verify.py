@@ -118,6 +118,7 @@ def broken(**changes: Any) -> Any:
             "lots",
             id="a bad quantity",
         ),
+        pytest.param("kind: Node", "is not readable JSON: invalid character", id="YAML"),
         pytest.param('{"policy": ' * 100_000, "is not readable JSON", id="nested too deeply"),
     ],
 )  # fmt: skip

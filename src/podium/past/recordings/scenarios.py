@@ -252,7 +252,7 @@ def _refusal(error: msgspec.ValidationError) -> str:
 
 
 def _words(error: Exception) -> str:
-    text = str(error).replace("`", "").replace("$.", "")
+    text = str(error).removeprefix("JSON is malformed: ").replace("`", "").replace("$.", "")
     return text[:1].lower() + text[1:]
 
 
