@@ -24,11 +24,11 @@ from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.pipelines.scoring import run_scores
 from podium.engine.preemption.pod_priority import PodPriorityPreemption
 from podium.engine.rows.rows import ManyRows, as_array
-from podium.engine.rules.nodes.predicates import CheckNodeUnschedulable
+from podium.engine.rules.nodes import CheckNodeUnschedulable
 from podium.engine.rules.pod_affinity.predicates import MatchInterPodAffinity
 from podium.engine.rules.resources.predicates import GeneralPredicates
-from podium.engine.rules.taints.predicates import PodToleratesNodeTaints
-from podium.engine.rules.volumes.conflicts.predicates import NoDiskConflict
+from podium.engine.rules.taints import PodToleratesNodeTaints
+from podium.engine.rules.volumes.conflicts import NoDiskConflict
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.view import View
 from podium.objects.kinds.meta import (

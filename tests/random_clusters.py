@@ -45,7 +45,7 @@ from builders import (
 )
 from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.framework.rule import FilterRule, ScoreRule
-from podium.engine.rules.nodes.predicates import (
+from podium.engine.rules.nodes import (
     CheckNodeLabelPresence,
     NodeLabelPriority,
 )
@@ -56,12 +56,9 @@ from podium.engine.rules.resources.predicates import (
     RequestedToCapacityRatioPriority,
 )
 from podium.engine.rules.service_affinity import CheckServiceAffinity, ServiceAntiAffinity
-from podium.engine.rules.taints.predicates import (
-    PodToleratesNodeNoExecuteTaints,
-)
-from podium.engine.rules.volumes.limits.predicates import (
-    Ebs,
-    GcePd,
+from podium.engine.rules.volumes.limits import (
+    EBS,
+    GCE_PD,
     MaxVolumeCount,
     csi_limit_name,
 )
@@ -81,7 +78,6 @@ ALL_GATES = PolicyGates({"ResourceLimitsPriorityFunction": True})
 MORE_PREDICATES: dict[str, tuple[FilterRule, ...]] = {
     "GeneralPredicates": (GeneralPredicates(ignored=frozenset({GPU})),),
     "PodFitsResources": (PodFitsResources(ignored=frozenset({GPU})),),
-    "PodToleratesNodeNoExecuteTaints": (PodToleratesNodeNoExecuteTaints(),),
     "CheckNodeLabelPresence": (
         CheckNodeLabelPresence(["zone", "disk"], presence=True),
         CheckNodeLabelPresence(["disk"], presence=False),
@@ -90,9 +86,9 @@ MORE_PREDICATES: dict[str, tuple[FilterRule, ...]] = {
         CheckServiceAffinity(["zone"]),
         CheckServiceAffinity(["zone", "disk"]),
     ),
-    "MaxEBSVolumeCount": (MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=2),),
+    "MaxEBSVolumeCount": (MaxVolumeCount("MaxEBSVolumeCount", EBS, limit=2),),
     "MaxGCEPDVolumeCount": (
-        MaxVolumeCount("MaxGCEPDVolumeCount", GcePd(), node_limits=False, limit=1),
+        MaxVolumeCount("MaxGCEPDVolumeCount", GCE_PD, node_limits=False, limit=1),
     ),
 }
 MORE_PRIORITIES: dict[str, tuple[ScoreRule, ...]] = {

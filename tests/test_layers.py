@@ -298,11 +298,11 @@ def test_predicates_and_plugins_do_not_know_each_other() -> None:
 @pytest.mark.parametrize(
     ("module", "other"),
     [
-        pytest.param("taints.predicates", "taints.plugin", id="a predicate knows a plugin"),
-        pytest.param("taints.plugin", "taints.predicates", id="a plugin knows a predicate"),
-        pytest.param("taints.predicates", "resources.fit", id="a plugin by its declaration"),
-        pytest.param("taints.predicates", "resources.block", id="what only plugins use"),
-        pytest.param("nodes.shared", "gates", id="what is shared knows a plugin"),
+        pytest.param("resources.predicates", "spreading.plugin", id="a predicate knows a plugin"),
+        pytest.param("spreading.plugin", "spreading.priorities", id="a plugin knows a priority"),
+        pytest.param("resources.predicates", "resources.fit", id="a plugin by its declaration"),
+        pytest.param("resources.predicates", "resources.block", id="what only plugins use"),
+        pytest.param("resources.shared", "gates", id="what is shared knows a plugin"),
     ],
 )
 def test_a_mix_of_forms_is_seen(module: str, other: str) -> None:

@@ -15,8 +15,8 @@ from cli.conftest import Podium
 from podium.engine import rules
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.preemption import plugin as preemption
-from podium.engine.rules.node_affinity.plugin import CONFLICTING_TERMS
-from podium.engine.rules.volumes.binding.plugin import UNBOUND_IMMEDIATE_CLAIMS
+from podium.engine.rules.node_affinity import CONFLICTING_TERMS
+from podium.engine.rules.volumes.binding import UNBOUND_IMMEDIATE_CLAIMS
 from podium.engine.state.verdicts import Reason
 from podium.errors import InputError
 from podium.library.documentation import ReasonPage, reason_page, reason_pages

@@ -6,7 +6,7 @@ import pytest
 
 from builders import ZONE, node, objects, pod, profile, simulation
 from podium.cluster.simulation import Simulation
-from podium.engine.rules.nodes.predicates import EqualPriority
+from podium.engine.rules.nodes import EqualPriority
 from podium.objects.kinds.node import Node
 
 CPU = {"cpu": 1}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from builders import BIND_COMPLETED, claim, claim_volume, expression, node, node_term, volume
 from podium.cluster.queue.queued_pod import Pool
-from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
+from podium.engine.rules.volumes.binding import SELECTED_NODE
 from podium.engine.state.reservation import VolumePlan
 from podium.objects.kinds.storage import ObjectReference
 from podium.scheduler.placing.volumes import BOUND_BY_CONTROLLER

@@ -15,8 +15,8 @@ from podium.engine.framework.declaration import (
 )
 from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.rules.images import IMAGE_LOCALITY_PRIORITY
-from podium.engine.rules.node_affinity.predicates import MATCH_NODE_SELECTOR, NODE_AFFINITY_PRIORITY
-from podium.engine.rules.nodes.predicates import (
+from podium.engine.rules.node_affinity import MATCH_NODE_SELECTOR, NODE_AFFINITY_PRIORITY
+from podium.engine.rules.nodes import (
     CHECK_NODE_CONDITION,
     CHECK_NODE_DISK_PRESSURE,
     CHECK_NODE_LABEL_PRESENCE,
@@ -53,20 +53,20 @@ from podium.engine.rules.spreading.priorities import (
     SELECTOR_SPREAD_PRIORITY,
     SERVICE_SPREADING_PRIORITY,
 )
-from podium.engine.rules.taints.predicates import (
+from podium.engine.rules.taints import (
     POD_TOLERATES_NODE_NO_EXECUTE_TAINTS,
     POD_TOLERATES_NODE_TAINTS,
     TAINT_TOLERATION_PRIORITY,
 )
-from podium.engine.rules.volumes.binding.predicates import CHECK_VOLUME_BINDING
-from podium.engine.rules.volumes.conflicts.predicates import NO_DISK_CONFLICT
-from podium.engine.rules.volumes.limits.predicates import (
+from podium.engine.rules.volumes.binding import CHECK_VOLUME_BINDING
+from podium.engine.rules.volumes.conflicts import NO_DISK_CONFLICT
+from podium.engine.rules.volumes.limits import (
     MAX_AZURE_DISK_VOLUME_COUNT,
     MAX_CSI_VOLUME_COUNT_PRED,
     MAX_EBS_VOLUME_COUNT,
     MAX_GCEPD_VOLUME_COUNT,
 )
-from podium.engine.rules.volumes.zones.predicates import NO_VOLUME_ZONE_CONFLICT
+from podium.engine.rules.volumes.zones import NO_VOLUME_ZONE_CONFLICT
 
 #: In the order of evaluation, positions 1 to 22. Only predicates with a name in this list run: one
 #: that an argument makes under any other name is configured and never evaluated.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from podium.engine.rules.volumes.binding.plugin import VolumeBindingArgs
+from podium.engine.rules.volumes.binding import VolumeBindingArgs
 from podium.scheduler.state.behaviour import Behaviour
 from podium.scheduler.state.behaviour import behaviour_of as behaviour_of_generation
 from podium.scheduler.state.options import SchedulerOptions

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.engine.rules.pod_groups import FEATURE_GATE
-from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED
+from podium.engine.rules.volumes.binding import BIND_COMPLETED
 from podium.generations.known import GENERATIONS
 from podium.objects.kinds.registry import KINDS, PERSISTENT_VOLUME_CLAIM
 from podium.objects.reading.collection import label

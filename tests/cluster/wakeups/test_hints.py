@@ -18,7 +18,7 @@ from podium.cluster.wakeups.wakeups import (
     WaitedTooLong,
     Wake,
 )
-from podium.engine.rules.node_affinity.plugin import NodeAffinity
+from podium.engine.rules.node_affinity import NodeAffinity
 from podium.generations.v1_36 import V1_36
 from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.node import Node

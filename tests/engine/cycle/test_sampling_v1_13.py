@@ -10,7 +10,7 @@ from builders import decided, node, nodes, pod, profile, simulation, view
 from podium.engine.cycle.searching import wanted_nodes
 from podium.engine.cycle.ties import RoundRobin
 from podium.engine.framework.rule import BitFilter, Scope
-from podium.engine.rules.nodes.predicates import EqualPriority
+from podium.engine.rules.nodes import EqualPriority
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.state.verdicts import Reason
 

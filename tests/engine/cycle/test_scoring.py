@@ -13,8 +13,8 @@ from podium.engine.cycle.cycle import cycle, run
 from podium.engine.cycle.ties import First, HeapRoot, RoundRobin, Seeded, ties
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.extenders import Extender
-from podium.engine.rules.node_affinity.predicates import NodeAffinityPriority
-from podium.engine.rules.nodes.predicates import EqualPriority, NodeLabelPriority
+from podium.engine.rules.node_affinity import NodeAffinityPriority
+from podium.engine.rules.nodes import EqualPriority, NodeLabelPriority
 
 
 def unused(best: object) -> Sequence[int]:

@@ -27,7 +27,7 @@ from podium.engine.framework.extenders import (
     Together,
     interested,
 )
-from podium.engine.rules.nodes.predicates import EqualPriority, NodeLabelPriority
+from podium.engine.rules.nodes import EqualPriority, NodeLabelPriority
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.objects.kinds.pod import Pod
 

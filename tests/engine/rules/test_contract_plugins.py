@@ -33,8 +33,8 @@ from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.devices.plugin import DynamicResources, DynamicResourcesScore
 from podium.engine.rules.spreading.constraints import HARD, constraints_of
 from podium.engine.rules.spreading.plugin import PodTopologySpread, PodTopologySpreadScore
-from podium.engine.rules.volumes.binding.plugin import VolumeBindingScore
-from podium.engine.rules.volumes.conflicts.plugin import VolumeRestrictions
+from podium.engine.rules.volumes.binding import VolumeBindingScore
+from podium.engine.rules.volumes.conflicts import VolumeRestrictions
 from podium.engine.state.pod_class import Incoming, Resident
 from podium.engine.state.verdicts import Verdict
 from random_clusters import Extremes

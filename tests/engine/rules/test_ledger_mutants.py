@@ -15,7 +15,7 @@ import pytest
 
 from long_histories import DifferenceError
 from podium.engine.rules.devices.device_ledger import DeviceLedger
-from podium.engine.rules.volumes.limits.shared import VolumeLedger
+from podium.engine.rules.volumes.volume_ledger import VolumeLedger
 from podium.engine.state.view import View
 from podium.profiles.user_rules.nodes import _PerNode
 from rich_histories import RichHistory, rich_plan

@@ -15,27 +15,15 @@ import builders_v1_36 as c
 import podium.engine.rules
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules import ports
+from podium.engine.rules import node_affinity, nodes, ports, taints
 from podium.engine.rules.devices import plugin as devices_plugin
-from podium.engine.rules.node_affinity import plugin as node_affinity_plugin
-from podium.engine.rules.nodes import plugins as nodes_plugins
-from podium.engine.rules.nodes import predicates as nodes_predicates
 from podium.engine.rules.pod_affinity import plugin as pod_affinity_plugin
 from podium.engine.rules.pod_affinity import predicates as pod_affinity_predicates
 from podium.engine.rules.resources import fit
 from podium.engine.rules.resources import predicates as resources_predicates
 from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.engine.rules.spreading import plugin as spreading_plugin
-from podium.engine.rules.taints import plugin as taints_plugin
-from podium.engine.rules.taints import predicates as taints_predicates
-from podium.engine.rules.volumes.binding import plugin as binding_plugin
-from podium.engine.rules.volumes.binding import predicates as binding_predicates
-from podium.engine.rules.volumes.conflicts import plugin as conflicts_plugin
-from podium.engine.rules.volumes.conflicts import predicates as conflicts_predicates
-from podium.engine.rules.volumes.limits import plugin as limits_plugin
-from podium.engine.rules.volumes.limits import predicates as limits_predicates
-from podium.engine.rules.volumes.zones import plugin as zones_plugin
-from podium.engine.rules.volumes.zones import predicates as zones_predicates
+from podium.engine.rules.volumes import binding, conflicts, limits, zones
 from podium.engine.state.verdicts import Reason
 from podium.library.reasoning.causes import find_causes
 from podium.objects.kinds.devices import (
@@ -139,42 +127,42 @@ CASES: list[Case] = [
         )
         for rule, reason, kind, bad, good in (
             (
-                nodes_predicates.CheckNodeCondition(),
+                nodes.CheckNodeCondition(),
                 "node(s) were not ready",
                 "Ready",
                 "Unknown",
                 "True",
             ),
             (
-                nodes_predicates.CheckNodeCondition(),
+                nodes.CheckNodeCondition(),
                 "node(s) were out of disk space",
                 "OutOfDisk",
                 "True",
                 "False",
             ),
             (
-                nodes_predicates.CheckNodeCondition(),
+                nodes.CheckNodeCondition(),
                 "node(s) had unavailable network",
                 "NetworkUnavailable",
                 "True",
                 "False",
             ),
             (
-                nodes_predicates.CheckNodeMemoryPressure(),
+                nodes.CheckNodeMemoryPressure(),
                 "node(s) had memory pressure",
                 "MemoryPressure",
                 "True",
                 "False",
             ),
             (
-                nodes_predicates.CheckNodeDiskPressure(),
+                nodes.CheckNodeDiskPressure(),
                 "node(s) had disk pressure",
                 "DiskPressure",
                 "True",
                 "False",
             ),
             (
-                nodes_predicates.CheckNodePIDPressure(),
+                nodes.CheckNodePIDPressure(),
                 "node(s) had pid pressure",
                 "PIDPressure",
                 "True",
@@ -184,7 +172,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) were unschedulable",
-        (nodes_predicates.CheckNodeUnschedulable(), nodes_plugins.NodeUnschedulable()),
+        (nodes.CheckNodeUnschedulable(), nodes.NodeUnschedulable()),
         b.pod("p"),
         (b.node("n", unschedulable=True),),
         ("the node is cordoned (spec.unschedulable)",),
@@ -193,7 +181,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't match the requested hostname",
-        nodes_predicates.HostName(),
+        nodes.HostName(),
         b.pod("p", node="m"),
         (b.node("n"),),
         ("the pod names node m",),
@@ -203,7 +191,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match the requested node name",
-        nodes_plugins.NodeName(),
+        nodes.NodeName(),
         b.pod("p", node="m"),
         (b.node("n"),),
         ("the pod names node m",),
@@ -213,7 +201,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't have the requested labels",
-        nodes_predicates.CheckNodeLabelPresence(["rack", "old"], presence=True),
+        nodes.CheckNodeLabelPresence(["rack", "old"], presence=True),
         b.pod("p"),
         (b.node("n", labels={"old": "x"}),),
         ("label rack must be there: the node does not have it",),
@@ -222,7 +210,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't have the requested labels",
-        nodes_predicates.CheckNodeLabelPresence(["old"], presence=False),
+        nodes.CheckNodeLabelPresence(["old"], presence=False),
         b.pod("p"),
         (b.node("n", labels={"old": "yes"}),),
         ("label old must not be there: the node has yes",),
@@ -231,7 +219,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match Pod's required features",
-        nodes_plugins.NodeDeclaredFeatures(),
+        nodes.NodeDeclaredFeatures(),
         c.spec_with(b.pod("p"), host_network=True, host_users=False),
         (b.node("n"),),
         ("the node lacks UserNamespacesHostNetworkSupport",),
@@ -252,9 +240,9 @@ CASES: list[Case] = [
             (
                 V1_13,
                 "node(s) had taints that the pod didn't tolerate",
-                taints_predicates.PodToleratesNodeTaints(),
+                taints.PodToleratesNodeTaints(),
             ),
-            (V1_36, "node(s) had untolerated taint(s)", taints_plugin.TaintToleration()),
+            (V1_36, "node(s) had untolerated taint(s)", taints.TaintToleration()),
         )
     ),
     # Selectors
@@ -285,14 +273,14 @@ CASES: list[Case] = [
             (
                 V1_36,
                 "node(s) didn't match Pod's node affinity/selector",
-                node_affinity_plugin.NodeAffinity(),
+                node_affinity.NodeAffinity(),
             ),
         )
     ),
     Case(
         V1_36,
         "node(s) didn't match scheduler-enforced node affinity",
-        node_affinity_plugin.NodeAffinity(ENFORCED),
+        node_affinity.NodeAffinity(ENFORCED),
         b.pod("p"),
         (b.node("n", labels={"pool": "test"}),),
         ("nodeSelectorTerms[0]: pool In [main]: the node has test",),
@@ -430,7 +418,7 @@ CASES: list[Case] = [
     # Volumes
     *both(
         "node(s) had no available disk",
-        (conflicts_predicates.NoDiskConflict(), conflicts_plugin.VolumeRestrictions()),
+        (conflicts.NoDiskConflict(), conflicts.VolumeRestrictions()),
         b.pod("p", volumes=[b.gce("data")]),
         (b.node("n"), b.pod("u", node="n", volumes=[b.gce("data", read_only=True)])),
         ("gce data is used by default/u",),
@@ -438,8 +426,8 @@ CASES: list[Case] = [
     ),
     Case(
         V1_36,
-        conflicts_plugin.CLAIM_IN_USE.text,
-        conflicts_plugin.VolumeRestrictions(),
+        conflicts.CLAIM_IN_USE.text,
+        conflicts.VolumeRestrictions(),
         USES,
         (
             b.node("n"),
@@ -453,7 +441,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) had no available volume zone",
-        zones_predicates.NoVolumeZoneConflict(),
+        zones.NoVolumeZoneConflict(),
         USES,
         (b.node("n", labels={b.ZONE: "c"}), ZONED, BOUND),
         (f"claim default/data, volume pv: {b.ZONE} is a, b; the node has c",),
@@ -462,7 +450,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) had no available volume zone",
-        zones_plugin.VolumeZone(),
+        zones.VolumeZone(),
         USES,
         (b.node("n", labels={c.ZONE: "c"}), NEW_ZONED, BOUND),
         (f"claim default/data, volume pv: {c.ZONE} is a, b; the node has c",),
@@ -471,7 +459,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) exceed max volume count",
-        limits_predicates.MaxVolumeCount("MaxEBSVolumeCount", limits_predicates.Ebs()),
+        limits.MaxVolumeCount("MaxEBSVolumeCount", limits.EBS),
         b.pod("p", volumes=[b.ebs("new")]),
         volumes(1, "attachable-volumes-aws-ebs"),
         ("attachable-volumes-aws-ebs: 1 attached and 1 new exceed the limit of 1",),
@@ -480,7 +468,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) exceed max volume count",
-        limits_plugin.NodeVolumeLimits(),
+        limits.NodeVolumeLimits(),
         USES,
         csi(1),
         ("d.example.com: 1 attached and 1 new exceed the limit of 1",),
@@ -500,18 +488,18 @@ CASES: list[Case] = [
             (
                 V1_13,
                 "node(s) had volume node affinity conflict",
-                binding_predicates.CheckVolumeBinding(),
+                binding.CheckVolumeBinding(),
             ),
             (
                 V1_36,
                 "node(s) didn't match PersistentVolume's node affinity",
-                binding_plugin.VolumeBinding(),
+                binding.VolumeBinding(),
             ),
         )
     ),
     *both(
         "node(s) didn't find available persistent volumes to bind",
-        (binding_predicates.CheckVolumeBinding(), binding_plugin.VolumeBinding()),
+        (binding.CheckVolumeBinding(), binding.VolumeBinding()),
         USES,
         (b.node("n"), b.claim("data", storage_class="wait"), b.storage_class("wait")),
         (f"{WANTS}: no volume of class wait suits, and nothing provisions one",),
@@ -524,7 +512,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't find available persistent volumes to bind",
-        (binding_predicates.CheckVolumeBinding(), binding_plugin.VolumeBinding()),
+        (binding.CheckVolumeBinding(), binding.VolumeBinding()),
         USES,
         (
             IN_A,
@@ -537,7 +525,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) did not have enough free storage",
-        binding_plugin.VolumeBinding(),
+        binding.VolumeBinding(),
         USES,
         (
             b.node("n"),
@@ -558,7 +546,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-        binding_plugin.VolumeBinding(),
+        binding.VolumeBinding(),
         USES,
         (b.node("n"), BOUND),
         ("claim default/data: its volume pv does not exist",),

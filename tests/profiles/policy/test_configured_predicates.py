@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.rules.nodes.predicates import CheckNodeLabelPresence, HostName
+from podium.engine.rules.nodes import CheckNodeLabelPresence, HostName
 from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider

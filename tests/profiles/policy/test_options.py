@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.rules.volumes.limits.predicates import MaxVolumeCount
+from podium.engine.rules.volumes.limits import MaxVolumeCount
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policy.policies import policy, predicates, profile, refusal, running

@@ -24,7 +24,7 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender, Filtered
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.resources.predicates import LeastRequestedPriority
-from podium.engine.rules.volumes.binding.predicates import CheckVolumeBinding
+from podium.engine.rules.volumes.binding import CheckVolumeBinding
 from podium.errors import ConfigError
 from podium.past.recordings.replay import profiles_of
 from podium.past.recordings.scenarios import objects_of, pending_of, scenario_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from podium.cluster.cache.node_tree import zone_key
-from podium.engine.rules.nodes.plugins import seen_features
+from podium.engine.rules.nodes import seen_features
 from podium.engine.state.node_columns import ImageNodes
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View

@@ -1,6 +1,7 @@
-"""The built-in rules: a package, or a module, per idea.
+"""The built-in rules: a module, or a package, per idea.
 
-`predicates` and `priorities` are the form of v1.13. `plugin` is that of the releases with plugins:
-rule, arguments, hints, texts and declaration. What both use is in `shared`. Neither form imports
-the other.
+A module has the plugin with its rules, arguments, hints, texts and declaration, and then the
+predicates and priorities of v1.13 of the same idea. Where an idea is large it is a package: there
+`plugin` and `predicates` (or `priorities`) are modules that do not import each other, and what both
+use is in `shared`.
 """

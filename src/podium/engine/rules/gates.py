@@ -18,7 +18,7 @@ class SchedulingGates:
 
     name = "SchedulingGates"
 
-    def hold(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
+    def hold(self, pod: Incoming, view: View) -> Refused | None:
         """The refusal that names the gates left; None when there are none."""
         gates = pod.pod.spec.scheduling_gates
         if not gates:

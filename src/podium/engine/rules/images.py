@@ -9,8 +9,7 @@ from podium.engine.framework.declaration import PluginDeclaration, PriorityDecla
 from podium.engine.framework.rule import Everywhere, ScoreRule
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.plugins import MAX_SCORE
-from podium.engine.rules.priorities import BOTH_PROVIDERS
-from podium.engine.rules.priorities import MAX_SCORE as HIGHEST_PRIORITY
+from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.state.node_columns import NO_NODES
 from podium.engine.state.pod_class import once_per_form
 
@@ -82,12 +81,7 @@ class ImageLocality(ScoreRule):
         present = at.where(present < MIN_IMAGE_BYTES, MIN_IMAGE_BYTES, bounded)
         return at.divide(MAX_SCORE * (present - MIN_IMAGE_BYTES), most - MIN_IMAGE_BYTES)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """The images that the node holds: bytes, and on how many nodes of all they are."""
         for name in self._images(pod.cls):
             size, rows = at.view.nodes.images.get(name, NO_NODES)
@@ -143,7 +137,7 @@ class ImageLocalityPriority(ScoreRule):
             else Everywhere(0)
         )
 
-    def answer_key(self, pod: Incoming, view: View) -> Hashable:  # noqa: ARG002
+    def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The number of nodes; how many had an image is kept with each node."""
         return len(view.nodes.row_of)
 
@@ -162,12 +156,7 @@ class ImageLocalityPriority(ScoreRule):
         span = MAX_IMAGE_BYTES - MIN_IMAGE_BYTES
         return at.divide(HIGHEST_PRIORITY * (present - MIN_IMAGE_BYTES), span)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """The images that the node holds: bytes, and on how many nodes of all they are."""
         for name in _container_images(pod.cls):
             if size := as_int(at.image_size(name)):

@@ -43,7 +43,7 @@ class HostPorts(BitFilter):
         """The host ports."""
         return cls.ports
 
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row: the ports in use are known for each row."""
         return all_rows(at)
 
@@ -53,12 +53,12 @@ class HostPorts(BitFilter):
             return at.full(0)
         return at.port_conflict(pod.cls.ports) * 1
 
-    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:  # noqa: ARG002
+    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
         """The host ports."""
         for ip, protocol, number in pod.cls.ports:
             yield Prepared(self.name, "host port", f"{protocol} {number} on {ip}")
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """Every port that is in use, with its holder."""
         for resident in at.residents():
             for used in resident.cls.ports:

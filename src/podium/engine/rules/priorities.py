@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MAX_SCORE = 10
+HIGHEST_PRIORITY = 10
 
 DEFAULT_PROVIDER = "DefaultProvider"
 AUTOSCALER_PROVIDER = "ClusterAutoscalerProvider"

@@ -23,14 +23,14 @@ class ScaledScore(ScoreRule):
     #: Whether a sum of 0 becomes the highest score, and the largest sum 0.
     reverse = False
 
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """Scaled by the largest sum."""
         scaled: Any = self._scaled(at.highest(raw), at, raw)  # type: ignore[arg-type]
         return np.asarray(scaled)
 
     def normalize_one(
         self,
-        pod: Incoming,  # noqa: ARG002
+        pod: Incoming,
         at: OneRow,
         among: ManyRows,
         raw: np.ndarray,

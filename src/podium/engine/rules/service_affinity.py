@@ -91,7 +91,7 @@ class CheckServiceAffinity(BitFilter):
                 text = f"{label}={node.labels[label]}, of node {node.name}"
                 yield Prepared(self.name, "label", text)
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The labels with another value, each with the pod whose node set it."""
         selector = pod.cls.spec.node_selector or {}
         labels, text = at.node_labels, SERVICE_AFFINITY_MISMATCH.text
@@ -168,7 +168,7 @@ class ServiceAntiAffinity(ScoreRule):
             text = f"on the nodes with {self.label}={value} that fit"
             yield ScoreNumber(text, there, int(counts.sum()))
 
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """Fewer pods score higher; the total includes nodes without the label."""
         values = at.label_ids(self.label)
         by_value = np.bincount(values, weights=raw, minlength=1)
@@ -177,11 +177,11 @@ class ServiceAntiAffinity(ScoreRule):
 
     def normalize_one(
         self,
-        pod: Incoming,  # noqa: ARG002
+        pod: Incoming,
         at: OneRow,
         among: ManyRows,
         raw: np.ndarray,
-        own: Ints[Scalar],  # noqa: ARG002
+        own: Ints[Scalar],
     ) -> Any:
         """The same for one row."""
         value = as_int(at.label_ids(self.label))

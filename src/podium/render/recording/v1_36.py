@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.engine.rules.devices.plugin import NAME as DEVICES
-from podium.engine.rules.volumes.binding.plugin import VOLUME_BINDING
+from podium.engine.rules.volumes.binding import VOLUME_BINDING
 from podium.objects.kinds.devices import EXTENDED_RESOURCE_CLAIM
 from podium.render.recording.v1_13 import KINDS_OF_POLICIES, scenario_document
 

@@ -13,8 +13,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.engine.rows.rows import OneRow, as_int
-from podium.engine.rules.volumes.binding.predicates import reaches
-from podium.engine.rules.volumes.binding.shared import BIND_COMPLETED, SELECTED_NODE
+from podium.engine.rules.volumes.binding import (
+    BIND_COMPLETED,
+    SELECTED_NODE,
+    reaches_without_fields,
+)
 from podium.scheduler.placing.stage_tasks import StageError, StageTasks
 
 if TYPE_CHECKING:
@@ -161,7 +164,7 @@ class VolumeBinder:
         for claim, volume in self._bindings(pod, plan):
             if _is_older(volume, versions[volume.name]):
                 return False
-            if not as_int(reaches(volume, at)):
+            if not as_int(reaches_without_fields(volume, at)):
                 raise _unreachable(volume, node)
             if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
                 raise StageError(f'binding volumes: ClaimRef got reset for pv "{volume.name}"')
@@ -188,7 +191,7 @@ class VolumeBinder:
             volume = catalog.volumes.get(claim.spec.volume_name)
             if volume is None:
                 return False  # its informer has not reported it yet
-            if not as_int(reaches(volume, at)):
+            if not as_int(reaches_without_fields(volume, at)):
                 raise _unreachable(volume, node)
         return _is_fully_bound(claim)
 

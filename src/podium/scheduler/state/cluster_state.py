@@ -19,7 +19,7 @@ from podium.cluster.cache.reservations import restoring
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
-from podium.engine.rules.volumes.binding.shared import SELECTED_NODE
+from podium.engine.rules.volumes.binding import SELECTED_NODE
 from podium.objects.kinds.devices import DeviceTaintRule
 from podium.objects.kinds.pod_group import PodGroup
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim

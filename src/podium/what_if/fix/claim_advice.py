@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.engine.rules.volumes.binding.shared import WAIT
+from podium.engine.rules.volumes.binding import WAIT
 from podium.library.absence import is_dump
 from podium.objects.kinds.registry import (
     DEVICE_CLASS,

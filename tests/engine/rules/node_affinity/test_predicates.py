@@ -16,7 +16,7 @@ from builders import (
     view,
 )
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules.node_affinity.predicates import MatchNodeSelector, NodeAffinityPriority
+from podium.engine.rules.node_affinity import MatchNodeSelector, NodeAffinityPriority
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod
 

@@ -7,7 +7,7 @@ import pytest
 
 from builders import container, node, pod
 from builders_v1_36 import declaring, judged
-from podium.engine.rules.nodes.plugins import NodeDeclaredFeatures
+from podium.engine.rules.nodes import NodeDeclaredFeatures
 from podium.objects.kinds.pod import RestartRule
 
 RESTARTS, SPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"

@@ -18,7 +18,7 @@ from builders import (
     view,
 )
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules.nodes.predicates import (
+from podium.engine.rules.nodes import (
     CheckNodeCondition,
     CheckNodeDiskPressure,
     CheckNodeLabelPresence,

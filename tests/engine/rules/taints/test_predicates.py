@@ -15,8 +15,7 @@ from builders import (
     view,
 )
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules.taints.predicates import (
-    PodToleratesNodeNoExecuteTaints,
+from podium.engine.rules.taints import (
     PodToleratesNodeTaints,
     TaintTolerationPriority,
 )
@@ -31,19 +30,18 @@ def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
 
 
 @pytest.mark.parametrize(
-    ("effect", "all_hard", "evicting"),
+    ("effect", "reasons"),
     [
-        pytest.param("NoSchedule", TAINTS, (), id="NoSchedule"),
-        pytest.param("NoExecute", TAINTS, TAINTS, id="NoExecute"),
-        pytest.param("PreferNoSchedule", (), (), id="a soft taint never rejects"),
-        pytest.param("Other", (), (), id="an unknown effect never rejects"),
+        pytest.param("NoSchedule", TAINTS, id="NoSchedule"),
+        pytest.param("NoExecute", TAINTS, id="NoExecute"),
+        pytest.param("PreferNoSchedule", (), id="a soft taint never rejects"),
+        pytest.param("Other", (), id="an unknown effect never rejects"),
     ],
 )
-def test_taints_by_effect(effect: str, all_hard: Said, evicting: Said) -> None:
+def test_taints_by_effect(effect: str, reasons: Said) -> None:
     one = node(taints=[taint(effect=effect)])
 
-    assert said(PodToleratesNodeTaints(), pod(), one) == all_hard
-    assert said(PodToleratesNodeNoExecuteTaints(), pod(), one) == evicting
+    assert said(PodToleratesNodeTaints(), pod(), one) == reasons
 
 
 SOFT = "PreferNoSchedule"

@@ -30,24 +30,23 @@ from builders_v1_36 import attachment, csi_node, current, ephemeral
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import ManyRows, OneRow, as_int
-from podium.engine.rules.volumes.conflicts.plugin import VolumeRestrictions
-from podium.engine.rules.volumes.conflicts.predicates import NoDiskConflict
-from podium.engine.rules.volumes.limits.plugin import NodeVolumeLimits
-from podium.engine.rules.volumes.limits.predicates import (
-    Azure,
-    Ebs,
-    GcePd,
+from podium.engine.rules.volumes.conflicts import NoDiskConflict, VolumeRestrictions
+from podium.engine.rules.volumes.limits import (
+    AZURE,
+    EBS,
+    GCE_PD,
     MaxCSIVolumeCount,
     MaxVolumeCount,
+    NodeVolumeLimits,
 )
 from podium.engine.state.accounting import WholePod
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming
 
 RULES: tuple[FilterRule, ...] = (
-    MaxVolumeCount("ebs", Ebs(), limit=2),
-    MaxVolumeCount("gce", GcePd()),
-    MaxVolumeCount("azure", Azure(), limit=1),
+    MaxVolumeCount("ebs", EBS, limit=2),
+    MaxVolumeCount("gce", GCE_PD),
+    MaxVolumeCount("azure", AZURE, limit=1),
     MaxCSIVolumeCount(),
     NodeVolumeLimits(),
     NoDiskConflict(),
@@ -182,7 +181,7 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
     for i in range(20):
         columns.catalog.claims.put(claim(f"c{i}"))
         columns.add_pod(pod(f"p{i}", node=f"n{i}", volumes=[claim_volume(f"c{i}")]))
-    rule = MaxVolumeCount("ebs", Ebs())
+    rule = MaxVolumeCount("ebs", EBS)
     wanted = columns.pods.incoming(pod("wanted", volumes=[claim_volume("missing")]))
     rule.filter(wanted, ManyRows(columns, columns.nodes.order))
     read: list[str] = []

@@ -29,10 +29,10 @@ from builders_v1_36 import attachment, csi_node, ephemeral, exclusive
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import AttemptError, FilterRule
 from podium.engine.rows.rows import ManyRows
-from podium.engine.rules.volumes.binding.plugin import VolumeBinding
-from podium.engine.rules.volumes.conflicts.plugin import VolumeRestrictions
-from podium.engine.rules.volumes.limits.plugin import NodeVolumeLimits
-from podium.engine.rules.volumes.zones.plugin import VolumeZone
+from podium.engine.rules.volumes.binding import VolumeBinding
+from podium.engine.rules.volumes.conflicts import VolumeRestrictions
+from podium.engine.rules.volumes.limits import NodeVolumeLimits
+from podium.engine.rules.volumes.zones import VolumeZone
 from podium.engine.state.accounting import WholePod
 from podium.engine.state.catalog import Catalog
 from podium.objects.kinds.pod import Pod

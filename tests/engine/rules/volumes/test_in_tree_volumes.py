@@ -24,8 +24,8 @@ from builders_v1_36 import ZONE, csi_node, decision, view
 from builders_v1_36 import judged as judged_at_once
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import OneRow, as_int
-from podium.engine.rules.volumes.binding.plugin import VolumeBinding
-from podium.engine.rules.volumes.limits.plugin import NodeVolumeLimits
+from podium.engine.rules.volumes.binding import VolumeBinding
+from podium.engine.rules.volumes.limits import NodeVolumeLimits
 from podium.objects.kinds.meta import Object, ObjectMeta
 from podium.objects.kinds.pod import (
     AzureDisk,

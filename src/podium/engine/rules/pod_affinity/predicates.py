@@ -52,7 +52,7 @@ from podium.engine.rules.pod_affinity.shared import (
     term_text,
     watched_by,
 )
-from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE
+from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.state.affinity_terms import (
     REQUIRED_ANTI_AFFINITY,
     preferred,
@@ -432,7 +432,7 @@ class InterPodAffinityPriority(WeightedTermsScore):
     """The score of v1.13, where 0 always is one of the sums."""
 
     name = "InterPodAffinityPriority"
-    most = MAX_SCORE
+    most = HIGHEST_PRIORITY
     formula = "the weights of terms times matching pods in the node's domains, scaled to 0 to 10"
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:

@@ -22,15 +22,15 @@ from podium.engine.framework.declaration import (
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
-from podium.engine.rules.node_affinity.predicates import MatchNodeSelector
-from podium.engine.rules.nodes.predicates import HostName
+from podium.engine.rules.node_affinity import MatchNodeSelector
+from podium.engine.rules.nodes import HostName
 from podium.engine.rules.pod_affinity.predicates import metadata_unavailable
 from podium.engine.rules.ports import PodFitsHostPorts
 from podium.engine.rules.priorities import (
     AUTOSCALER_PROVIDER,
     BOTH_PROVIDERS,
     DEFAULT_PROVIDER,
-    MAX_SCORE,
+    HIGHEST_PRIORITY,
 )
 from podium.engine.rules.resources.shared import (
     ResourceNumbers,
@@ -90,8 +90,8 @@ def shape_errors(points: list[tuple[int, int]]) -> Iterator[str]:
             yield f"utilization values must not be greater than {_MAX_UTILIZATION}. {found}"
         if score < 0:
             yield f"score values must not be less than 0. Score[{i}]=={score}"
-        if score > MAX_SCORE:
-            yield f"score valuses not be greater than {MAX_SCORE}. Score[{i}]=={score}"
+        if score > HIGHEST_PRIORITY:
+            yield f"score valuses not be greater than {HIGHEST_PRIORITY}. Score[{i}]=={score}"
 
 
 class _Checked(NamedTuple):
@@ -308,7 +308,7 @@ class LeastRequestedPriority(_UtilizationPriority):
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
-        share = at.divide(at.wrap(at.wrap(capacity - requested) * MAX_SCORE), capacity)
+        share = at.divide(at.wrap(at.wrap(capacity - requested) * HIGHEST_PRIORITY), capacity)
         return at.where(requested > capacity, 0, share)
 
 
@@ -320,7 +320,7 @@ class MostRequestedPriority(_UtilizationPriority):
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """0 for an unknown or exceeded capacity."""
-        share = at.divide(at.wrap(requested * MAX_SCORE), capacity)
+        share = at.divide(at.wrap(requested * HIGHEST_PRIORITY), capacity)
         return at.where(requested > capacity, 0, share)
 
 
@@ -332,7 +332,7 @@ class RequestedToCapacityRatioPriority(_UtilizationPriority):
 
     def __init__(
         self,
-        shape: Sequence[tuple[int, int]] = ((0, MAX_SCORE), (100, 0)),
+        shape: Sequence[tuple[int, int]] = ((0, HIGHEST_PRIORITY), (100, 0)),
         name: str = "RequestedToCapacityRatioPriority",
     ) -> None:
         self.shape = tuple(shape)
@@ -361,7 +361,7 @@ class BalancedResourceAllocation(ScoreRule):
         """0 where cpu or memory is requested in full."""
         cpu = at.ratio(requested_with(pod, at, CPU), at.allocatable(CPU))
         memory = at.ratio(requested_with(pod, at, MEMORY), at.allocatable(MEMORY))
-        even = at.truncate((1 - abs(cpu - memory)) * float(MAX_SCORE))
+        even = at.truncate((1 - abs(cpu - memory)) * float(HIGHEST_PRIORITY))
         return at.where((cpu >= 1) | (memory >= 1), 0, even)
 
     def numbers(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.rows import Flags, K, Rows
-from podium.engine.rules.node_affinity.shared import matches_required_node, required_node
+from podium.engine.rules.node_affinity import matches_required_node, required_node
 from podium.engine.rules.spreading.shared import tally_live_pods
-from podium.engine.rules.taints.shared import has_untolerated
+from podium.engine.rules.taints import has_untolerated
 from podium.engine.state.catalog import services_of
 from podium.engine.state.pod_class import KeptPerClass
 from podium.objects.kinds.pod import TopologySpreadConstraint
@@ -203,7 +203,8 @@ def counted_rows(cls: PodClass, constraint: Constraint, at: Rows[K]) -> Flags[K]
     if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
         counted = counted & matches_required_node(cls, at)
     if constraint.honours_taints:
-        counted = counted & (
-            at.flag(at.view.nodes.facts.taints, lambda t: has_untolerated(cls, t)) ^ True
+        shut = at.flag(
+            at.view.nodes.facts.taints, lambda t: has_untolerated(cls.spec.tolerations, t)
         )
+        counted = counted & (shut ^ True)
     return counted

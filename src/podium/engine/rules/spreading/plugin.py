@@ -277,7 +277,7 @@ class PodTopologySpread(FilterRule):
             ),
         )
 
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row: only counts are read."""
         return all_rows(at)
 
@@ -523,7 +523,7 @@ class PodTopologySpreadScore(ScoreRule):
             return f"calculating preScoreState: {error}"
         return ""
 
-    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+    def watched(self, cls: PodClass) -> Watched:
         """Services and controllers that select the pod."""
         return Watched.SELECTORS
 
@@ -676,12 +676,7 @@ class PodTopologySpreadScore(ScoreRule):
 
         return at.remembered(("ignored", *(each.key for each in constraints)), lacking)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """The matching pods in the node's domain of each constraint."""
         constraints = constraints_of(pod, at.view, SOFT, self.defaults)
         for each in constraints:

@@ -11,7 +11,7 @@ from podium.engine.framework.declaration import PriorityDeclaration, plain
 from podium.engine.framework.rule import Everywhere, Scope, ScoreRule, Watched
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, Scalar, as_int
 from podium.engine.rows.written import quotient, written
-from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE
+from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.rules.spreading.shared import tally_live_pods
 from podium.engine.state.catalog import selectors_of
 
@@ -36,13 +36,13 @@ class SelectorSpreadPriority(ScoreRule):
     always = Scope.CLUSTER
     normalizes = True
 
-    def watched(self, cls: PodClass) -> Watched:  # noqa: ARG002
+    def watched(self, cls: PodClass) -> Watched:
         """Services and controllers that select the pod."""
         return Watched.SELECTORS
 
     def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """The highest score if no service or controller selects the pod."""
-        return None if selectors_of(pod.cls, view.catalog) else Everywhere(MAX_SCORE)
+        return None if selectors_of(pod.cls, view.catalog) else Everywhere(HIGHEST_PRIORITY)
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """How many pods of the same owner the node holds."""
@@ -64,7 +64,7 @@ class SelectorSpreadPriority(ScoreRule):
             count = int(tally.rows[there].sum())
             yield ScoreNumber("on the nodes of its zone that fit", count)
 
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """Fewer pods score higher; in floating point, truncated at the end."""
         zones = at.ids(at.view.nodes.facts.zone)
         by_zone = _by_zone(zones, raw)
@@ -80,7 +80,7 @@ class SelectorSpreadPriority(ScoreRule):
 
     def normalize_one(
         self,
-        pod: Incoming,  # noqa: ARG002
+        pod: Incoming,
         at: OneRow,
         among: ManyRows,
         raw: np.ndarray,
@@ -121,8 +121,8 @@ def _mixed(spread: Any, zoned: Any, weight: float) -> Any:
 def fewer_is_better(counts: Any, most: int) -> Any:
     """Scores from the highest, for no pods, down to 0, for the most."""
     if most <= 0:
-        return counts * 0 + float(MAX_SCORE)
-    return float(MAX_SCORE) * ((most - counts) / most)
+        return counts * 0 + float(HIGHEST_PRIORITY)
+    return float(HIGHEST_PRIORITY) * ((most - counts) / most)
 
 
 class ServiceSpreadingPriority(SelectorSpreadPriority):

@@ -7,6 +7,7 @@ a decision. What they find is kept with the pod class until one of these objects
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.state.pod_class import KeptPerClass, once_per_form
@@ -16,10 +17,17 @@ from podium.objects.kinds.storage import PersistentVolumeClaim
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.engine.rules.volumes.binding.shared import Claims
-    from podium.engine.rules.volumes.limits.shared import Looked
+    from podium.engine.rules.volumes.volume_ledger import Looked
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import PodClass
+
+
+@dataclass(slots=True)
+class Claims:
+    """The claims of a pod: bound, and waiting for their first consumer."""
+
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    delayed: list[PersistentVolumeClaim] = field(default_factory=list)
 
 
 class ClaimFacts:

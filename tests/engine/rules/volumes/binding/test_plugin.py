@@ -25,7 +25,7 @@ from builders_v1_36 import (
     current,
     judged,
 )
-from podium.engine.rules.volumes.binding.plugin import VolumeBinding
+from podium.engine.rules.volumes.binding import VolumeBinding
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import TopologySelectorTerm

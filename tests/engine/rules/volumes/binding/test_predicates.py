@@ -25,8 +25,8 @@ from builders import (
     volume,
 )
 from podium.engine.rules.resources.predicates import GeneralPredicates
-from podium.engine.rules.volumes.binding.predicates import CheckVolumeBinding
-from podium.engine.rules.volumes.zones.predicates import NoVolumeZoneConflict
+from podium.engine.rules.volumes.binding import CheckVolumeBinding
+from podium.engine.rules.volumes.zones import NoVolumeZoneConflict
 from podium.engine.state.reservation import VolumePlan
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object
 from podium.objects.kinds.pod import Pod

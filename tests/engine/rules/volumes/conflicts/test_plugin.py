@@ -22,7 +22,7 @@ from builders_v1_36 import (
     exclusive,
     judged,
 )
-from podium.engine.rules.volumes.conflicts.plugin import VolumeRestrictions
+from podium.engine.rules.volumes.conflicts import VolumeRestrictions
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, Volume
 

@@ -15,7 +15,7 @@ from builders import (
     rbd,
     view,
 )
-from podium.engine.rules.volumes.conflicts.predicates import NoDiskConflict
+from podium.engine.rules.volumes.conflicts import NoDiskConflict
 from podium.objects.kinds.pod import Volume
 
 DISK = ("node(s) had no available disk",)

@@ -20,7 +20,7 @@ from builders_v1_36 import (
     csi_node,
     judged,
 )
-from podium.engine.rules.volumes.limits.plugin import NodeVolumeLimits
+from podium.engine.rules.volumes.limits import NodeVolumeLimits
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 

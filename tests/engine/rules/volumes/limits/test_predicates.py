@@ -16,10 +16,11 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.rules.volumes.limits.predicates import (
-    Azure,
-    Ebs,
-    GcePd,
+from podium.engine.rules.volumes.limits import (
+    AZURE,
+    EBS,
+    GCE_PD,
+    Disk,
     MaxCSIVolumeCount,
     MaxVolumeCount,
     csi_limit_name,
@@ -54,7 +55,7 @@ def test_how_many_ebs_volumes(
     labels: dict[str, str], resources: dict[str, int], operator: int | None, limit: int
 ) -> None:
     columns = view(node("n", labels=labels, resources=resources))
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=operator)
+    rule = MaxVolumeCount("MaxEBSVolumeCount", EBS, limit=operator)
 
     enough = pod(volumes=[ebs(f"v{i}") for i in range(limit)])
     many = pod(volumes=[ebs(f"v{i}") for i in range(limit + 1)])
@@ -63,9 +64,9 @@ def test_how_many_ebs_volumes(
     assert judged(rule, many, columns)["n"] == COUNT
 
 
-@pytest.mark.parametrize("disk", [GcePd(), Azure()], ids=["GCE", "Azure"])
-def test_other_disks_have_sixteen(disk: GcePd | Azure) -> None:
-    make = gce if isinstance(disk, GcePd) else azure
+@pytest.mark.parametrize("disk", [GCE_PD, AZURE], ids=["GCE", "Azure"])
+def test_other_disks_have_sixteen(disk: Disk) -> None:
+    make = gce if disk is GCE_PD else azure
     rule = MaxVolumeCount("MaxVolumeCount", disk)
     columns = view(node("n", labels={TYPE: "m5"}))
 
@@ -119,13 +120,13 @@ def test_counting_volumes(used: list[Volume], wanted: list[Volume], fits: bool) 
         claim("unbound"),
         claim("lost", volume="gone"),
     )
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs(), limit=2)
+    rule = MaxVolumeCount("MaxEBSVolumeCount", EBS, limit=2)
 
     assert judged(rule, pod(volumes=wanted), columns)["n"] == (() if fits else COUNT)
 
 
 def test_a_claim_without_a_name_is_an_error_on_either_side() -> None:
-    rule = MaxVolumeCount("MaxEBSVolumeCount", Ebs())
+    rule = MaxVolumeCount("MaxEBSVolumeCount", EBS)
     text = "PersistentVolumeClaim had no name"
     columns = view(node("a"), node("b"), pod("x", node="a", volumes=[claim_volume("")]))
 

@@ -17,7 +17,7 @@ from builders_v1_36 import (
     ZONE,
     judged,
 )
-from podium.engine.rules.volumes.zones.plugin import VolumeZone
+from podium.engine.rules.volumes.zones import VolumeZone
 from podium.objects.kinds.pod import Pod
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"

@@ -17,8 +17,8 @@ from builders import (
     view,
     volume,
 )
-from podium.engine.rules.volumes.binding.predicates import CheckVolumeBinding
-from podium.engine.rules.volumes.zones.predicates import NoVolumeZoneConflict
+from podium.engine.rules.volumes.binding import CheckVolumeBinding
+from podium.engine.rules.volumes.zones import NoVolumeZoneConflict
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 

@@ -1,4 +1,7 @@
-"""v1.13 rules on the node alone: conditions, cordons, name, labels, pressure, preferAvoidPods."""
+"""Rules on the node alone: its name, conditions, cordon, labels, pressure and features.
+
+NodeUnschedulable, NodeName and NodeDeclaredFeatures are plugins; the others are rules of v1.13.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +9,287 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.engine.framework.causes import Cause, Condition, LabelPresence, ScoreNumber
+from podium.engine.framework.causes import (
+    Cause,
+    Condition,
+    Cordoned,
+    LabelPresence,
+    MissingFeatures,
+    OtherNode,
+    ScoreNumber,
+)
 from podium.engine.framework.declaration import (
+    PluginDeclaration,
     PolicyArgument,
     PredicateDeclaration,
     PriorityDeclaration,
     plain,
 )
-from podium.engine.framework.rule import BitFilter, Everywhere, FilterRule, Scope, ScoreRule
+from podium.engine.framework.rule import (
+    Activity,
+    BitFilter,
+    Everywhere,
+    FilterRule,
+    Scope,
+    ScoreRule,
+    scope_with,
+)
+from podium.engine.framework.shortcuts import RuleShortcuts
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows
-from podium.engine.rules.nodes.shared import (
-    CordonFilter,
-    NamedNodeFilter,
-    cordon,
-    zero_for_all_values,
-)
-from podium.engine.rules.priorities import BOTH_PROVIDERS, MAX_SCORE
+from podium.engine.rules.plugins import always
+from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.state.accounting import is_best_effort
-from podium.engine.state.pod_class import once_per_requests
+from podium.engine.state.pod_class import once_per_form, once_per_requests
 from podium.engine.state.verdicts import Reason
+from podium.objects.kinds.node import Node, Taint
+from podium.objects.kinds.pod import Pod, PodSpec
+from podium.objects.taints import tolerated
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
+    from podium.engine.state.node_columns import FactColumn
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
+
+
+UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+def tolerates_cordon(cls: PodClass) -> bool:
+    """Whether the pod tolerates the taint of unschedulable nodes."""
+    tolerations = cls.spec.tolerations
+    return bool(tolerations) and tolerated(tolerations, UNSCHEDULABLE_TAINT)
+
+
+def cordon(reason: Reason, at: OneRow) -> Iterator[Cause]:
+    """The cause where the node is cordoned."""
+    if at.view.nodes.facts.unschedulable.on(at.row):
+        yield Cordoned(reason.text)
+
+
+class PodsAlike(RuleShortcuts):
+    """A rule that asks nothing of pods, beyond whether it concerns them."""
+
+    keyed_by_form = True
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """Nothing: pods are treated alike."""
+        return ()
+
+
+class CordonFilter(PodsAlike, BitFilter):
+    """A cordoned node takes only pods that tolerate the taint of unschedulable nodes.
+
+    Each generation names the rule and its only reason.
+    """
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The node, for pods that do not tolerate the taint."""
+        return Scope.NONE if tolerates_cordon(cls) else Scope.NODE
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where the node is cordoned and the pod does not tolerate it."""
+        if tolerates_cordon(pod.cls):
+            return at.full(0)
+        return at.fact(at.view.nodes.facts.unschedulable, int)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """That the node is cordoned."""
+        return cordon(self.reasons[0], at)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """Nothing: every rejected node is cordoned."""
+        return [()] * len(at)
+
+
+class NamedNodeFilter(BitFilter):
+    """A pod with `spec.nodeName` fits that node only.
+
+    Each generation names the rule and its only reason.
+    """
+
+    keyed_by_form = True
+    scope = scope_with("host", Scope.NODE)
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The node that the pod names."""
+        return cls.host
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 on every other node."""
+        wanted = pod.cls.host
+        return (at.is_node(wanted) ^ True) * 1 if wanted else at.full(0)
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The node that the pod names."""
+        wanted = pod.cls.host
+        if wanted and wanted != at.name:
+            yield OtherNode(self.reasons[0].text, wanted)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
+        """Nothing: every rejected node is another one."""
+        return [()] * len(at)
+
+
+def zero_for_all_values(
+    memo: dict[object, Any], column: FactColumn, answer: Callable[[Any], int], key: object
+) -> bool:
+    """Whether `answer` is 0 for every distinct value of a column of node facts.
+
+    The result is kept in the memo of a pod class, or of a form where all of its classes get the
+    same, under `key`; each value is passed to `answer` once.
+    """
+    seen, same = memo.get(key, (0, True))
+    if seen < len(column.values):
+        same = same and not any(map(answer, column.values[seen:]))
+        memo[key] = (len(column.values), same)
+    return bool(same)
+
+
+UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
+NODE_NAME_MISMATCH = Reason("node(s) didn't match the requested node name", curable=False)
+MISSING_FEATURES = Reason("node(s) didn't match Pod's required features", curable=False)
+
+
+class NodeUnschedulable(CordonFilter):
+    """A cordoned node takes only pods that tolerate the taint of unschedulable nodes."""
+
+    name = "NodeUnschedulable"
+    reasons = (UNSCHEDULABLE,)
+
+    def activity(self, pod: Incoming, view: View) -> Activity:
+        """The plugin has no PreFilter, so it is never skipped."""
+        return Activity.OWN_ROW
+
+
+class NodeName(NamedNodeFilter):
+    """A pod with `spec.nodeName` fits that node only."""
+
+    name = "NodeName"
+    reasons = (NODE_NAME_MISMATCH,)
+
+
+class NodeDeclaredFeatures(BitFilter):
+    """The node must declare every feature that the pod's specification requires."""
+
+    name = "NodeDeclaredFeatures"
+    reasons = (MISSING_FEATURES,)
+    keyed_by_form = True
+
+    def row_key(self, cls: PodClass) -> Hashable:
+        """The features that the pod requires."""
+        return needed_features(cls)
+
+    def scope(self, cls: PodClass) -> Scope:
+        """The node, for pods that require features."""
+        return Scope.NODE if needed_features(cls) else Scope.NONE
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where a required feature is not declared."""
+        needed = needed_features(pod.cls)
+        return at.fact(at.view.nodes.facts.features, lambda declared: int(not needed <= declared))
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The features that the node does not declare."""
+        missing = needed_features(pod.cls) - at.view.nodes.facts.features.on(at.row)
+        if missing:
+            yield MissingFeatures(MISSING_FEATURES.text, tuple(sorted(missing)))
+
+
+def seen_features(declared: Iterable[str]) -> frozenset[str]:
+    """The declared features that kube-scheduler sees.
+
+    It expects a sorted list, and misses names that are out of order.
+    """
+    seen, last = set(), ""
+    for name in declared:
+        if name > last:
+            seen.add(name)
+            last = name
+    return frozenset(seen)
+
+
+@once_per_form
+def needed_features(cls: PodClass) -> frozenset[str]:
+    """The node features that the pods of a class require."""
+    return _features_for(cls.spec)
+
+
+def _features_for(spec: PodSpec) -> frozenset[str]:
+    """The node features that a pod's specification requires."""
+    needed = []
+    containers = (*(spec.containers or ()), *(spec.init_containers or ()))
+    rules = [rule for container in containers for rule in container.restart_policy_rules or ()]
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        needed.append("RestartAllContainersOnContainerExits")
+    if spec.host_network and spec.host_users is False:
+        needed.append("UserNamespacesHostNetworkSupport")
+    return frozenset(needed)
+
+
+def became_schedulable(_waiting: Pod, old: Node | None, new: Node) -> bool:
+    """A node that takes pods came, or began to take pods."""
+    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+
+
+def tolerates_unschedulable(waiting: Pod, _old: Pod, new: Pod) -> bool:
+    """The waiting pod itself tolerates unschedulable nodes now."""
+    return new.uid == waiting.uid and tolerated(new.spec.tolerations, UNSCHEDULABLE_TAINT)
+
+
+def features_changed(_waiting: Pod, old: Node | None, new: Node) -> bool:
+    """A node came or declares other features."""
+    before = old and old.status.declared_features
+    return old is None or (before or []) != (new.status.declared_features or [])
+
+
+def required_features_changed(waiting: Pod, old: Pod, new: Pod) -> bool:
+    """The pod itself needs other features of nodes than before."""
+    return new.uid == waiting.uid and _features_for(old.spec) != _features_for(new.spec)
+
+
+NODE_UNSCHEDULABLE: Final = PluginDeclaration(
+    "NodeUnschedulable",
+    "filter",
+    "the node is not cordoned, or the pod tolerates that",
+    filter=plain(NodeUnschedulable),
+    events={
+        "Node Add": became_schedulable,
+        "Node UpdateNodeTaint": became_schedulable,
+        "Pod UpdatePodToleration": tolerates_unschedulable,
+    },
+)
+
+NODE_NAME: Final = PluginDeclaration(
+    "NodeName",
+    "filter",
+    "the node is the one that the pod names, if it names one",
+    filter=plain(NodeName),
+    events={"Node Add": always},
+)
+
+NODE_DECLARED_FEATURES: Final = PluginDeclaration(
+    "NodeDeclaredFeatures",
+    "preFilter filter",
+    "features that the node declares",
+    filter=plain(NodeDeclaredFeatures),
+    feature_gate="NodeDeclaredFeatures",
+    pre_filter_error='error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found',
+    events={
+        "Node Add": features_changed,
+        "Node UpdateNodeDeclaredFeature": features_changed,
+        "Pod Update": required_features_changed,
+    },
+)
+
 
 NOT_READY = Reason("node(s) were not ready", curable=False)
 OUT_OF_DISK = Reason("node(s) were out of disk space", curable=False)
 NETWORK_UNAVAILABLE = Reason("node(s) had unavailable network", curable=False)
-UNSCHEDULABLE = Reason("node(s) were unschedulable", curable=False)
 HOST_NAME_MISMATCH = Reason("node(s) didn't match the requested hostname", curable=False)
 LABELS_MISMATCH = Reason("node(s) didn't have the requested labels", curable=False)
 MEMORY_PRESSURE = Reason("node(s) had memory pressure", curable=False)
@@ -46,7 +297,7 @@ DISK_PRESSURE = Reason("node(s) had disk pressure", curable=False)
 PID_PRESSURE = Reason("node(s) had pid pressure", curable=False)
 
 
-class CheckNodeCondition(FilterRule):
+class CheckNodeCondition(PodsAlike, FilterRule):
     """The node must be ready, have a network and disk space, and not be cordoned.
 
     A condition that is not reported is fine; one that is `Unknown` is not.
@@ -54,13 +305,8 @@ class CheckNodeCondition(FilterRule):
 
     name = "CheckNodeCondition"
     reasons = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
-    keyed_by_form = True
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: pods are treated alike."""
-        return ()
-
-    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+    def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """Reasons are reported in the order of the conditions, UNSCHEDULABLE last."""
         facts, verdicts = at.view.nodes.facts, at.view.verdicts
         found = at.fact(
@@ -80,7 +326,7 @@ class CheckNodeCondition(FilterRule):
         )
         return at.where(cordoned, both, found)
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The conditions that are wrong, and that the node is cordoned."""
         for condition in at.view.nodes.facts.conditions.on(at.row):
             for reason in _bad_conditions((condition,)):
@@ -88,14 +334,17 @@ class CheckNodeCondition(FilterRule):
         yield from cordon(UNSCHEDULABLE, at)
 
 
+#: The status that each condition should have, and the reason where it has another.
+_CONDITIONS_WANTED: Final = {
+    "Ready": ("True", NOT_READY),
+    "OutOfDisk": ("False", OUT_OF_DISK),
+    "NetworkUnavailable": ("False", NETWORK_UNAVAILABLE),
+}
+
+
 def _bad_conditions(conditions: tuple[tuple[str, str], ...]) -> tuple[Reason, ...]:
-    wanted = {"Ready": "True", "OutOfDisk": "False", "NetworkUnavailable": "False"}
-    texts = {
-        "Ready": NOT_READY,
-        "OutOfDisk": OUT_OF_DISK,
-        "NetworkUnavailable": NETWORK_UNAVAILABLE,
-    }
-    return tuple(texts[kind] for kind, status in conditions if status != wanted.get(kind, status))
+    wanted = ((_CONDITIONS_WANTED.get(kind), status) for kind, status in conditions)
+    return tuple(each[1] for each, status in wanted if each and status != each[0])
 
 
 class CheckNodeUnschedulable(CordonFilter):
@@ -112,11 +361,10 @@ class HostName(NamedNodeFilter):
     reasons = (HOST_NAME_MISMATCH,)
 
 
-class CheckNodeLabelPresence(BitFilter):
+class CheckNodeLabelPresence(PodsAlike, BitFilter):
     """All the configured label keys must exist on the node, or none of them may."""
 
     reasons = (LABELS_MISMATCH,)
-    keyed_by_form = True
 
     def __init__(
         self, labels: list[str], *, presence: bool, name: str = "CheckNodeLabelPresence"
@@ -125,22 +373,18 @@ class CheckNodeLabelPresence(BitFilter):
         self.labels = labels
         self.presence = presence
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: pods are treated alike."""
-        return ()
-
-    def scope(self, cls: PodClass) -> Scope:  # noqa: ARG002
+    def scope(self, cls: PodClass) -> Scope:
         """The node, if any label key is configured."""
         return Scope.NODE if self.labels else Scope.NONE
 
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where a required key is missing, or a forbidden one exists."""
         wrong = at.flags(False)  # noqa: FBT003 - a column of False
         for key in self.labels:
             wrong = wrong | (at.has_label(key) != self.presence)
         return wrong * 1
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The label keys that are missing, or present and must not be."""
         for key in self.labels:
             value = at.node_labels.get(key)
@@ -148,23 +392,18 @@ class CheckNodeLabelPresence(BitFilter):
                 yield LabelPresence(LABELS_MISMATCH.text, key, self.presence, value)
 
 
-class _Pressure(BitFilter):
+class _Pressure(PodsAlike, BitFilter):
     """A node with a pressure condition takes no new pods."""
 
     condition: str
-    keyed_by_form = True
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing beyond the scope."""
-        return ()
-
-    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 where the node has the condition."""
         return at.fact(
             at.view.nodes.facts.pressures, lambda pressures: int(self.condition in pressures)
         )
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The condition."""
         if self.condition in at.view.nodes.facts.pressures.on(at.row):
             yield Condition(self.reasons[0].text, self.condition, "True")
@@ -186,7 +425,7 @@ class CheckNodeMemoryPressure(_Pressure):
         """The node, for pods of QoS class BestEffort."""
         return Scope.NODE if _is_best_effort(cls) else Scope.NONE
 
-    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:  # noqa: ARG002
+    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
         """Whether the pod is of QoS class BestEffort."""
         yield Prepared(self.name, "BestEffort", "yes" if is_best_effort(pod.cls.sample) else "no")
 
@@ -211,51 +450,36 @@ class CheckNodePIDPressure(_Pressure):
     reasons = (PID_PRESSURE,)
 
 
-class EqualPriority(ScoreRule):
+class EqualPriority(PodsAlike, ScoreRule):
     """Scores every node 1."""
 
     name = "EqualPriority"
     formula = "1 for every node"
-    keyed_by_form = True
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: pods are treated alike."""
-        return ()
-
-    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """Every row gets 1."""
         return Everywhere(1)
 
-    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """1 for every row."""
         return at.full(1)
 
 
-class NodeLabelPriority(ScoreRule):
+class NodeLabelPriority(PodsAlike, ScoreRule):
     """Prefers nodes that have a label key, or those without it."""
 
     formula = "10 if the label is as configured, else 0"
-    keyed_by_form = True
 
     def __init__(self, label: str, *, presence: bool, name: str) -> None:
         self.label = label
         self.presence = presence
         self.name = name
 
-    def row_key(self, cls: PodClass) -> Hashable:  # noqa: ARG002
-        """Nothing: pods are treated alike."""
-        return ()
-
-    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:  # noqa: ARG002
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """10 where the label is as configured, else 0."""
-        return (at.has_label(self.label) == self.presence) * MAX_SCORE
+        return (at.has_label(self.label) == self.presence) * HIGHEST_PRIORITY
 
-    def numbers(
-        self,
-        pod: Incoming,  # noqa: ARG002
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """Whether the node has the label."""
         yield ScoreNumber(f"has label {self.label}", int(self.label in at.node_labels))
 
@@ -295,17 +519,18 @@ class NodePreferAvoidPodsPriority(ScoreRule):
         """10 if the pod has no ReplicationController or ReplicaSet, or no node avoids it."""
         owner = pod.cls.owner
         if owner is None or owner.kind not in {"ReplicationController", "ReplicaSet"}:
-            return Everywhere(MAX_SCORE)
+            return Everywhere(HIGHEST_PRIORITY)
         column = view.nodes.facts.avoid
         same = zero_for_all_values(
             pod.cls.memo, column, lambda a: int(_avoids_controller(pod.cls, a)), _avoids_controller
         )
-        return Everywhere(MAX_SCORE) if same else None
+        return Everywhere(HIGHEST_PRIORITY) if same else None
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """0 where the node avoids the pod, else 10."""
         return at.fact(
-            at.view.nodes.facts.avoid, lambda a: 0 if _avoids_controller(pod.cls, a) else MAX_SCORE
+            at.view.nodes.facts.avoid,
+            lambda a: 0 if _avoids_controller(pod.cls, a) else HIGHEST_PRIORITY,
         )
 
 

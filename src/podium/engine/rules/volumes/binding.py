@@ -1,23 +1,30 @@
-"""VolumeBinding: whether the pod's claims can be bound on a node.
+"""Whether the pod's claims can be bound on a node: VolumeBinding, and CheckVolumeBinding of v1.13.
 
 The volume of a bound claim must be reachable from the node. A claim that waits for its first
 consumer needs a suitable volume that is reachable, or a storage class that provisions on the node
-and has the capacity for it.
+and, for the plugin, has the capacity for it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple
 
-from podium.engine.framework.causes import Cause, ClaimUnserved, VolumeLost
+from podium.engine.framework.causes import (
+    Cause,
+    ClaimUnserved,
+    Expression,
+    VolumeLost,
+    VolumeUnreachable,
+)
 from podium.engine.framework.declaration import (
     Arguments,
     Errors,
     FeatureGates,
     PluginContext,
     PluginDeclaration,
+    PredicateDeclaration,
     arguments_record,
     plain,
 )
@@ -32,26 +39,15 @@ from podium.engine.framework.rule import (
     Scope,
     ScoreRule,
     Watched,
+    scope_with,
 )
-from podium.engine.rows.node_match import selects, selects_any_by_labels
+from podium.engine.rows.node_match import selects, selects_any, selects_any_by_labels
 from podium.engine.rows.rows import Flags, Ints, K, OneRow, Rows, as_int
+from podium.engine.rules.node_affinity import unmet_terms
 from podium.engine.rules.plugins import POINT, ShapePoint, always, shape_errors
-from podium.engine.rules.volumes.binding.shared import (
-    BIND_COMPLETED,
-    NO_PROVISIONER,
-    SELECTED_NODE,
-    WAIT,
-    BaseVolumeMatcher,
-    Claims,
-    is_suitable,
-    requested,
-    same_mode,
-    storage,
-    unreachable,
-    unserved,
-)
 from podium.engine.rules.volumes.claims import (
     ClaimFacts,
+    Claims,
     claim_facts,
     claim_used,
     has_ephemeral,
@@ -71,11 +67,16 @@ from podium.objects.go_json import go_json
 from podium.objects.go_types import INT64, Slice
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import CsiDriver, CsiNode, CsiStorageCapacity, StorageClass
-from podium.objects.quantity import value
-from podium.objects.selectors.selectors import SelectorError, from_label_selector, node_terms
+from podium.objects.quantity import nano, value
+from podium.objects.selectors.selectors import (
+    SelectorError,
+    from_label_selector,
+    node_terms,
+    topology_terms,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.state.catalog import Catalog
@@ -83,6 +84,154 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import NodeSelector
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
+    from podium.objects.selectors.selectors import FieldSelector
+
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+WAIT = "WaitForFirstConsumer"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+
+def storage(item: PersistentVolume | PersistentVolumeClaim) -> int:
+    """The storage that a claim requests or a volume offers, in nano-units."""
+    if hasattr(item.spec, "capacity"):
+        return nano((item.spec.capacity or {}).get("storage", 0))
+    resources = item.spec.resources
+    return nano(((resources and resources.requests) or {}).get("storage", 0))
+
+
+def unreachable(
+    reason: Reason,
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+    at: OneRow,
+    memo: Memo,
+    *,
+    fields: Callable[[FieldSelector], bool],
+    required: NodeSelector | None = None,
+) -> VolumeUnreachable:
+    """The cause for a bound volume that the node does not reach; *required* replaces its terms."""
+    affinity = volume.spec.node_affinity
+    wanted = required or (affinity.required if affinity is not None else None)
+    where = "nodeAffinity.required.nodeSelectorTerms"
+    found = () if wanted is None else unmet_terms(reason, where, wanted, at, memo, fields=fields)
+    failed = tuple(each for each in found if isinstance(each, Expression))
+    return VolumeUnreachable(reason.text, claim.key, volume.name, failed)
+
+
+def unserved(
+    reason: Reason, claim: PersistentVolumeClaim, made_by: StorageClass | None
+) -> ClaimUnserved:
+    """The cause for a claim that gets neither a volume nor one provisioned on the node."""
+    provisioner = "" if made_by is None else made_by.provisioner
+    provisions = provisioner not in ("", NO_PROVISIONER)
+    why = "topology" if provisions else "noVolume"
+    return ClaimUnserved(
+        reason.text, claim.key, class_name(claim), why, provisioner, requested=requested(claim)
+    )
+
+
+def requested(claim: PersistentVolumeClaim) -> str:
+    """The storage that a claim requests, as it is written."""
+    resources = claim.spec.resources
+    return str(((resources and resources.requests) or {}).get("storage", ""))
+
+
+class BaseVolumeMatcher(Generic[K]):
+    """Matches volumes to claims that wait for their first consumer.
+
+    Subclasses say which volumes are candidates, and word the errors of their generation.
+    """
+
+    def __init__(
+        self, claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume], at: Rows[K]
+    ) -> None:
+        self.at = at
+        self.catalog: Catalog = at.view.catalog
+        self.claims = sorted(claims, key=storage)
+        self.volumes = volumes
+        #: Error texts by the negative numbers that stand for them in a column.
+        self.errors: dict[int, str] = {}
+
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """Raise `VolumeError` for a claim whose selector cannot be compiled."""
+        raise NotImplementedError
+
+    def best(
+        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
+    ) -> PersistentVolume | None:
+        """The volume to bind the claim to, of those that are reachable and not taken."""
+        raise NotImplementedError
+
+    def match(
+        self, reachable: tuple[bool, ...]
+    ) -> tuple[list[tuple[PersistentVolumeClaim, PersistentVolume]], list[PersistentVolumeClaim]]:
+        """Claims with the volumes they would be bound to, and claims left without one."""
+        chosen: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
+        left = []
+        for claim in self.claims:
+            taken = {volume.name for _, volume in chosen}
+            self.check_selector(claim)
+            volume = self.best(claim, reachable, taken)
+            if volume is None:
+                left.append(claim)
+            else:
+                chosen.append((claim, volume))
+        return chosen, left
+
+    def allowed(self, found: StorageClass | None) -> Flags[K]:
+        """The rows where a storage class may provision volumes."""
+        terms = topology_terms(found.allowed_topologies) if found is not None else None
+        if terms is None:
+            return self.at.flags(True)  # noqa: FBT003 - a column of True
+        allowed = self.at.flags(False)  # noqa: FBT003 - a column of False
+        for term in terms:
+            allowed = allowed | selects(self.at, term)
+        return allowed
+
+    def note(self, text: str) -> int:
+        """Keep an error text; returns the negative number that stands for it."""
+        self.errors[-1 - len(self.errors)] = text
+        return -len(self.errors)
+
+    def is_reserved_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """Whether the volume is reserved for the claim, by its claimRef or an assumed binding."""
+        promised = self.catalog.promised_volumes.get(volume.name)
+        if promised is not None:
+            return promised.key == claim.key
+        reference = volume.spec.claim_ref
+        return (
+            reference is not None
+            and (reference.name, reference.namespace) == (claim.name, claim.namespace)
+            and reference.uid in ("", claim.metadata.uid)
+        )
+
+    def is_free(self, volume: PersistentVolume) -> bool:
+        """Whether the volume is available and reserved for no claim."""
+        return (
+            volume.status.phase == "Available"
+            and volume.spec.claim_ref is None
+            and volume.name not in self.catalog.promised_volumes
+        )
+
+
+def same_mode(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether claim and volume have the same volumeMode."""
+    return (claim.spec.volume_mode or "Filesystem") == (volume.spec.volume_mode or "Filesystem")
+
+
+def is_suitable(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether selector, class, access modes and capacity of a volume suit a claim."""
+    chosen = claim.spec.selector
+    if chosen is not None and not from_label_selector(chosen).matches(volume.labels):
+        return False
+    return (
+        class_name(claim) == class_name(volume)
+        and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
+        and storage(volume) >= storage(claim)
+    )
+
 
 VOLUME_NODE_AFFINITY_MISMATCH = Reason(
     "node(s) didn't match PersistentVolume's node affinity", curable=False
@@ -708,4 +857,197 @@ VOLUME_BINDING: Final = PluginDeclaration(
         "CSIStorageCapacity Add": always,
         "CSIStorageCapacity Update": capacity_grew,
     },
+)
+
+
+VOLUME_NODE_AFFINITY_CONFLICT = Reason("node(s) had volume node affinity conflict", curable=False)
+
+
+class CheckVolumeBinding(BitFilter, ReserveRule):
+    """Every claim is bound to a reachable volume, or can be bound or provisioned on the node."""
+
+    kinds = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+    name = "CheckVolumeBinding"
+    scope = scope_with("claims", Scope.OBJECTS)
+    reasons = (VOLUME_NODE_AFFINITY_CONFLICT, NO_VOLUME)
+
+    def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """1 where a bound volume is out of reach, 2 where a waiting claim cannot be served."""
+        catalog = at.view.catalog
+        try:
+            claims = bound_or_delayed(pod, catalog)
+        except VolumeError as error:
+            at.fail(str(error))
+            return at.full(0)
+        bits = (self._bound(claims.bound, at) ^ True) * 1
+        if claims.delayed:
+            bits = bits | PredicateVolumeMatcher(claims.delayed, at).bits() << 1
+        return bits
+
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The volumes out of reach, and the claims that get none."""
+        claims = bound_or_delayed(pod, at.view.catalog)
+        for claim in claims.bound:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is not None and not as_int(reaches_without_fields(volume, at)):
+                yield unreachable(
+                    VOLUME_NODE_AFFINITY_CONFLICT,
+                    claim,
+                    volume,
+                    at,
+                    memo,
+                    fields=lambda f: f.matches({}),
+                )
+        if claims.delayed:
+            yield from PredicateVolumeMatcher(claims.delayed, at).causes()
+
+    def reserve(self, pod: Incoming, at: OneRow) -> VolumePlan | None:
+        """Volumes for the claims that wait for a consumer; None when all are bound."""
+        if not pod.cls.claims:
+            return None
+        claims = bound_or_delayed(pod, at.view.catalog)
+        return PredicateVolumeMatcher(claims.delayed, at).plan() if claims.delayed else None
+
+    def _bound(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> Flags[K]:
+        reachable = at.flags(True)  # noqa: FBT003 - a column of True
+        for claim in claims:
+            volume = at.view.catalog.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                missing = f'could not find v1.PersistentVolume "{claim.spec.volume_name}"'
+                at.fail_where(reachable, missing)
+                break
+            reachable = reachable & reaches_without_fields(volume, at)
+        return reachable
+
+
+def bound_or_delayed(pod: Incoming, catalog: Catalog) -> Claims:
+    """The pod's claims by state; an unbound claim that does not wait is an error."""
+    claims, immediate = Claims(), False
+    for name in pod.cls.claims:
+        key = f"{pod.cls.namespace}/{name}"
+        claim = catalog.claims.get(name, pod.cls.namespace)
+        if claim is None:
+            missing = f'could not find v1.PersistentVolumeClaim "{key}"'
+            raise VolumeError(f'error getting PVC "{key}": {missing}')
+        if claim.spec.volume_name and BIND_COMPLETED in (claim.metadata.annotations or {}):
+            claims.bound.append(claim)
+        elif _waits_for_consumer(claim, catalog) and not claim.spec.volume_name:
+            claims.delayed.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        raise VolumeError("pod has unbound immediate PersistentVolumeClaims")
+    return claims
+
+
+def _waits_for_consumer(claim: PersistentVolumeClaim, catalog: Catalog) -> bool:
+    if SELECTED_NODE in (claim.metadata.annotations or {}) or claim.key in catalog.provisioning:
+        return False
+    return waits_for_consumer(class_name(claim), catalog)
+
+
+def reaches_without_fields(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
+    """The rows from which a volume can be reached; node fields read as empty."""
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return at.flags(True)  # noqa: FBT003 - a column of True
+    return selects_any(at, node_terms(affinity.required), fields=False)
+
+
+class PredicateVolumeMatcher(BaseVolumeMatcher[K]):
+    """Matches volumes to waiting claims, once per distinct combination of reachable volumes."""
+
+    def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
+        catalog: Catalog = at.view.catalog
+        names = {claim.spec.storage_class_name or "" for claim in claims}
+        found = catalog.volumes.naming(names)
+        super().__init__(claims, [v for v in found if v.spec.storage_class_name in names], at)
+        self.classes = [catalog.storage_classes.get(class_name(c)) for c in self.claims]
+
+    def bits(self) -> Ints[K]:
+        """1 where some claim can neither be bound nor provisioned."""
+        flags = [reaches_without_fields(volume, self.at) for volume in self.volumes]
+        flags += [self.allowed(found) for found in self.classes]
+        bits = self.at.by_signature(flags, self._outcome)
+        for code, text in self.errors.items():
+            self.at.fail_where(bits == code, text)
+        return (bits != 0) * 1
+
+    def plan(self) -> VolumePlan:
+        """The volumes chosen on the single row this was made for."""
+        reachable = tuple(bool(reaches_without_fields(volume, self.at)) for volume in self.volumes)
+        chosen, left = self.match(reachable)
+        pairs = [(claim.name, volume.name) for claim, volume in chosen]
+        bind = dict(reversed(pairs))
+        again = tuple(pair for pair in pairs if bind[pair[0]] != pair[1])
+        return VolumePlan(bind, tuple(claim.name for claim in left), again)
+
+    def causes(self) -> Iterator[Cause]:
+        """The claims that get no volume on the single row this was made for."""
+        allowed = tuple(bool(self.allowed(found)) for found in self.classes)
+        _, left = self.match(
+            tuple(bool(reaches_without_fields(volume, self.at)) for volume in self.volumes)
+        )
+        for claim in left:
+            if not self._provisionable(claim, allowed):
+                made_by = self.catalog.storage_classes.get(class_name(claim))
+                yield unserved(NO_VOLUME, claim, made_by)
+
+    def _outcome(self, flags: tuple[bool, ...]) -> int:
+        """0 if all claims are served, 1 if not, a negative number for an error."""
+        reachable, allowed = flags[: len(self.volumes)], flags[len(self.volumes) :]
+        try:
+            _, left = self.match(reachable)
+            return int(not all(self._provisionable(claim, allowed) for claim in left))
+        except VolumeError as error:
+            return self.note(str(error))
+
+    def _provisionable(self, claim: PersistentVolumeClaim, allowed: tuple[bool, ...]) -> bool:
+        name = class_name(claim)
+        if not name:
+            raise VolumeError(f'no class for claim "{claim.key}"')
+        found = self.catalog.storage_classes.get(name)
+        if found is None:
+            raise VolumeError(f'failed to find storage class "{name}"')
+        if found.provisioner in ("", NO_PROVISIONER):
+            return False
+        return allowed[self.claims.index(claim)]
+
+    def check_selector(self, claim: PersistentVolumeClaim) -> None:
+        """A selector that cannot be compiled is an error, also without any candidate."""
+        try:
+            from_label_selector(claim.spec.selector, "pod selector")
+        except SelectorError as error:
+            text = f"error creating internal label selector for claim: {claim.key}: {error}"
+            raise VolumeError(text) from error
+
+    def best(
+        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
+    ) -> PersistentVolume | None:
+        """The volume reserved for the claim, or else the smallest one that is suitable."""
+        best: PersistentVolume | None = None
+        for volume, reached in zip(self.volumes, reachable, strict=True):
+            if volume.spec.storage_class_name != (claim.spec.storage_class_name or ""):
+                continue
+            if volume.name in taken or not same_mode(claim, volume):
+                continue
+            if volume.metadata.deletion_timestamp is not None:
+                continue
+            if self.is_reserved_for(volume, claim):
+                if storage(volume) < storage(claim):
+                    continue
+                return volume if reached else None
+            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
+        return best
+
+
+CHECK_VOLUME_BINDING: Final = PredicateDeclaration(
+    "CheckVolumeBinding",
+    "the pod's claims are bound to volumes that the node reaches_without_fields, or can be",
+    plain(CheckVolumeBinding),
+    provided=True,
+    effective="VolumeScheduling",
+    aliases=("VolumeNodePredicate", "NoVolumeNodeConflict"),
 )

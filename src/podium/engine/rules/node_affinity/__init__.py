@@ -1,1 +1,0 @@
-"""Rules on node selectors and node affinity."""

@@ -1,1 +1,0 @@
-"""Rules on the node alone: its name, conditions, labels and features."""

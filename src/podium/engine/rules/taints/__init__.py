@@ -1,1 +1,0 @@
-"""Rules on taints and tolerations."""

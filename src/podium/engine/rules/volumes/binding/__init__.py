@@ -1,1 +1,0 @@
-"""Whether the claims of a pod can be served from a node."""

@@ -1,1 +1,0 @@
-"""Rules on disks and claims that pods cannot share."""

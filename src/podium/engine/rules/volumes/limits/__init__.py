@@ -1,1 +1,0 @@
-"""Rules on the number of volumes attached to a node."""

@@ -1,1 +1,0 @@
-"""Rules on the zones of volumes."""
