@@ -22,7 +22,7 @@ from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.pod_affinity.predicates import (
     MatchInterPodAffinity,
     metadata_unavailable,
-    own_anti_affinity,
+    own_terms,
 )
 from podium.engine.rules.resources.predicates import GeneralPredicates, PodFitsResources
 from podium.engine.rules.service_affinity import CheckServiceAffinity
@@ -268,7 +268,7 @@ def quirky(
     if isinstance(rule, CheckServiceAffinity):
         return bool(put_back)  # it comes last among the pods of the service
     if isinstance(rule, MatchInterPodAffinity):
-        terms = own_anti_affinity(wanted.cls)
+        terms = own_terms(wanted.cls).anti_affinity
         return len(terms) > 1 and any(
             term.covers(pod.labels.namespace, pod.labels.labels)
             for term in terms

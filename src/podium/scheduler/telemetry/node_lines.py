@@ -16,7 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.rules.pod_affinity import plugin, predicates
+from podium.engine.rules.pod_affinity.predicates import POD_AFFINITY
+from podium.engine.rules.pod_affinity.shared import (
+    EXISTING_ANTI_AFFINITY,
+    OWN_AFFINITY,
+    OWN_ANTI_AFFINITY,
+)
 from podium.objects.names import quoted
 from podium.objects.selectors.requirements import int64
 
@@ -27,13 +32,12 @@ if TYPE_CHECKING:
     from podium.objects.kinds.meta import LabelSelectorRequirement
     from podium.objects.kinds.pod import Affinity, NodeSelectorTerm, Pod
 
-_FORMS: Final = (predicates, plugin)
 #: Reasons of affinity between pods, and what the log says of them; the first one adds nothing.
 _OF_AFFINITY: Final = {
-    predicates.POD_AFFINITY.text: None,
-    **{module.EXISTING_ANTI_AFFINITY.text: "" for module in _FORMS},
-    **{module.OWN_AFFINITY.text: ", because of PodAffinity" for module in _FORMS},
-    **{module.OWN_ANTI_AFFINITY.text: ", because of PodAntiAffinity" for module in _FORMS},
+    POD_AFFINITY.text: None,
+    EXISTING_ANTI_AFFINITY.text: "",
+    OWN_AFFINITY.text: ", because of PodAffinity",
+    OWN_ANTI_AFFINITY.text: ", because of PodAntiAffinity",
 }
 #: The one priority whose lines have the name of the pod without its namespace.
 _BY_NAME: Final = "InterPodAffinityPriority"

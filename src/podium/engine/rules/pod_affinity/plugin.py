@@ -31,30 +31,21 @@ from podium.engine.framework.rule import (
     Activity,
     BatchTrials,
     Everywhere,
-    FilterRule,
     Refused,
-    Scope,
-    Watched,
     all_rows,
 )
-from podium.engine.framework.trace import Prepared
-from podium.engine.rows.node_match import label_keys
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, as_int
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows
 from podium.engine.rules.plugins import MAX_SCORE, WAKE_UPS, counted_by, range_errors
 from podium.engine.rules.pod_affinity.shared import (
-    AFFINITY_PAIRS,
-    ANTI_AFFINITY_PAIRS,
-    EXISTING_PAIRS,
+    EXISTING_ANTI_AFFINITY,
+    OWN_AFFINITY,
+    OWN_ANTI_AFFINITY,
+    PodAffinityFilter,
     WeightedTermsScore,
-    blocking_pods,
-    covers_all,
-    domain_state,
+    anti_affinity_of_placed_pods,
     have_own_domains,
-    missing_pods,
-    prepared_pairs,
     selects_any_pod,
     term_tally,
-    watched_by,
 )
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
@@ -80,10 +71,6 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import CarriedTerm, Tally
     from podium.engine.state.view import View
-
-OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
-OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
-EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +147,11 @@ def _with_namespaces(made: PodTerm, view: View, *, keeps_selector: bool) -> PodT
     )
 
 
-class InterPodAffinity(FilterRule):
+class InterPodAffinity(PodAffinityFilter):
     """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
 
     kinds = ("Namespace",)
     name = "InterPodAffinity"
-    always = Scope.CLUSTER
 
     def __init__(self, *, keeps_namespace_selector: bool = True) -> None:
         self.keeps_namespace_selector = keeps_namespace_selector
@@ -175,14 +161,10 @@ class InterPodAffinity(FilterRule):
         """A term of the pod that cannot be compiled refuses it."""
         return cls.has_pod_affinity and bool(terms_fault(cls))
 
-    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:  # noqa: ARG002
+    def pre_filter(self, pod: Incoming, view: View) -> Refused | None:
         """A term that cannot be compiled refuses the pod."""
         fault = terms_fault(pod.cls)
         return Refused(self.name, f"parsing pod: {fault}") if fault else None
-
-    def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods, and the pods that terms of the pod select."""
-        return watched_by(cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Skipped if the pod requires nothing and no anti-affinity of placed pods matches it.
@@ -193,7 +175,7 @@ class InterPodAffinity(FilterRule):
         placed = view.terms_selecting(pod.cls.labels)
         if not placed and pod.cls.spec.affinity is None:
             return Activity.SKIPPED
-        own = self._own_terms(pod, view)
+        own = self.own_terms(pod, view)
         if not (own.affinity or own.anti_affinity):
             for carried in placed:
                 required = carried.kind == REQUIRED_ANTI_AFFINITY and carried.tally.carriers
@@ -212,7 +194,7 @@ class InterPodAffinity(FilterRule):
         return self._activities.of(pod.cls, now, lambda: self._find_activity(pod.cls, own, view))
 
     def _find_activity(self, cls: PodClass, own: OwnTerms, view: View) -> Activity:
-        placed = (carried.term for carried in _anti_affinity_of_placed_pods(cls, view))
+        placed = (carried.term for carried in anti_affinity_of_placed_pods(cls, view))
         near = not own.affinity and have_own_domains((*own.anti_affinity, *placed), view)
         return Activity.OWN_ROW if near else Activity.ACTIVE
 
@@ -228,35 +210,20 @@ class InterPodAffinity(FilterRule):
                 return True
         return False
 
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row: only counts are read."""
         return all_rows(at)
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The domains that hold matching pods, for each term."""
-        own = self._own_terms(pod, view)
-        domains = domain_state(
-            view,
-            [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
-            + [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
-            + [
-                (c.tally, c.term.topology_key) for c in _anti_affinity_of_placed_pods(pod.cls, view)
-            ],
-        )
+        domains = self.domains_in_use(pod, view)
         return None if domains is None else (view.catalog.namespaces.version, domains)
-
-    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """The topology keys of the terms of the pod, and of those of placed pods that match it."""
-        own = self._own_terms(pod, view)
-        minding = (each.term for each in _anti_affinity_of_placed_pods(pod.cls, view))
-        terms = (*own.affinity, *own.anti_affinity, *minding)
-        return tuple({term.topology_key: None for term in terms})
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The first that applies: the pod's affinity, its anti-affinity, that of placed pods."""
-        own = self._own_terms(pod, at.view)
+        own = self.own_terms(pod, at.view)
         codes = at.full(FITS)
-        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
+        for carried in anti_affinity_of_placed_pods(pod.cls, at.view):
             if at.may_count(carried.tally):
                 near = at.domain(carried.tally, carried.term.topology_key) > 0
                 codes = at.where(near, self._code(at.view, EXISTING_ANTI_AFFINITY), codes)
@@ -264,67 +231,28 @@ class InterPodAffinity(FilterRule):
             near = at.domain(term_tally(at.view, (term,)), term.topology_key) > 0
             codes = at.where(near, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own.affinity:
-            unmet = self._meets_affinity(pod, own.affinity, at) ^ True
+            unmet = self.meets_affinity(pod, own.affinity, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         return codes
 
-    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
-        """The topology pairs with the pods that count."""
-        own = self._own_terms(pod, view)
-        for carried in _anti_affinity_of_placed_pods(pod.cls, view):
-            key = carried.term.topology_key
-            yield prepared_pairs(self.name, EXISTING_PAIRS, carried.tally, key, view)
-        for key in dict.fromkeys(term.topology_key for term in own.affinity):
-            tally = term_tally(view, own.affinity)
-            yield prepared_pairs(self.name, AFFINITY_PAIRS, tally, key, view)
-        for term in own.anti_affinity:
-            tally = term_tally(view, (term,))
-            yield prepared_pairs(self.name, ANTI_AFFINITY_PAIRS, tally, term.topology_key, view)
-
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The pods that are in the way, and the terms that no pod meets, with their domains."""
-        own = self._own_terms(pod, at.view)
-        if own.affinity and not as_int(self._meets_affinity(pod, own.affinity, at)):
-            yield from missing_pods(OWN_AFFINITY, own.affinity, at, memo)
-        for term in own.anti_affinity:
-            tally = term_tally(at.view, (term,))
-            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
-        for carried in _anti_affinity_of_placed_pods(pod.cls, at.view):
-            yield from blocking_pods(
-                EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
-            )
+        yield from self.own_causes(pod, at, memo)
+        yield from self.causes_of_placed_pods(pod, at, memo)
 
-    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
-        """The domains of the row."""
-        own = self._own_terms(pod, at.view)
-        carried = [each.term for each in _anti_affinity_of_placed_pods(pod.cls, at.view)]
-        terms = (*own.affinity, *own.anti_affinity, *carried)
-        return label_keys(dict.fromkeys(term.topology_key for term in terms), at)
-
-    def _own_terms(self, pod: Incoming, view: View) -> OwnTerms:
+    def own_terms(self, pod: Incoming, view: View) -> OwnTerms:
+        """The terms, with the namespaces they select."""
         return own_terms(pod.cls, view, keeps_selector=self.keeps_namespace_selector)
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (reason,))
 
-    def _meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
-        tally = term_tally(at.view, terms)
-        placed, met = at.flags(True), at.flags(True)  # noqa: FBT003 - columns of True
+    def meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+        """Only rows that have all topology keys, also for the first pod."""
+        placed = at.flags(True)  # noqa: FBT003 - a column of True
         for term in terms:
             placed = placed & at.has_label(term.topology_key)
-            met = met & (at.domain(tally, term.topology_key) > 0)
-        # The first pod of a group that wants to be together must be able to start somewhere.
-        first = at.flags(covers_all(terms, pod.cls.labels))
-        for term in terms:
-            first = first & (at.total(tally, term.topology_key) == 0)
-        return placed & (met | first)
-
-
-def _anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
-    """Required anti-affinity terms of placed pods that match this pod."""
-    for carried in view.terms_selecting(cls.labels):
-        if carried.kind == REQUIRED_ANTI_AFFINITY:
-            yield carried
+        return placed & super().meets_affinity(pod, terms, at)
 
 
 class InterPodAffinityScore(WeightedTermsScore):
@@ -346,7 +274,7 @@ class InterPodAffinityScore(WeightedTermsScore):
         self.ignore_preferred_of_existing = ignore_preferred_of_existing
         self.keeps_namespace_selector = keeps_namespace_selector
 
-    def pre_score(self, pod: Incoming, view: View) -> str:  # noqa: ARG002
+    def pre_score(self, pod: Incoming, view: View) -> str:
         """The error of a term that cannot be compiled, unless no term can count."""
         if not pod.cls.has_pod_affinity:
             return ""
@@ -359,7 +287,7 @@ class InterPodAffinityScore(WeightedTermsScore):
         """Skipped if no term, of the pod or of placed pods, counts."""
         return None if self.weights(pod, view) else SKIPPED
 
-    def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int]:  # noqa: ARG002
+    def of_few(self, pod: Incoming, groups: RowGroups, count: int) -> list[int]:
         """The same scores, scaled."""
         at = groups.rows
         sums = [0] * len(at)

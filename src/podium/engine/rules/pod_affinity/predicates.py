@@ -27,30 +27,23 @@ from podium.engine.framework.rule import (
     AttemptError,
     BatchTrials,
     Everywhere,
-    FilterRule,
-    Scope,
-    Watched,
     all_rows,
     no_rows,
 )
 from podium.engine.framework.trace import Prepared
-from podium.engine.rows.node_match import label_keys
-from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, as_int
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.pod_affinity.shared import (
-    AFFINITY_PAIRS,
-    ANTI_AFFINITY_PAIRS,
-    EXISTING_PAIRS,
+    EXISTING_ANTI_AFFINITY,
+    OWN_AFFINITY,
+    OWN_ANTI_AFFINITY,
+    PodAffinityFilter,
     WeightedTermsScore,
-    blocking_pods,
+    anti_affinity_of_placed_pods,
     covers_all,
-    domain_state,
     have_own_domains,
-    missing_pods,
-    prepared_pairs,
     term_tally,
     term_text,
-    watched_by,
 )
 from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.state.affinity_terms import (
@@ -70,15 +63,12 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
 
 POD_AFFINITY = Reason("node(s) didn't match pod affinity/anti-affinity")
-OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
-OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
-EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 EMPTY_TOPOLOGY_KEY = (
     "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
 )
 
 
-class RequiredTerms:
+class CompiledTerms:
     """The required terms of a pod, and whether some of them cannot be compiled."""
 
     __slots__ = ("affinity", "affinity_fault", "anti_affinity", "anti_affinity_fault")
@@ -92,33 +82,22 @@ class RequiredTerms:
 
 
 @once_per_class
-def own_terms(cls: PodClass) -> RequiredTerms:
+def own_terms(cls: PodClass) -> CompiledTerms:
     """The required terms of the pods of a class."""
-    return RequiredTerms(cls)
+    return CompiledTerms(cls)
 
 
-def own_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
-    """The pod's required affinity terms."""
-    return own_terms(cls).affinity
-
-
-def own_anti_affinity(cls: PodClass) -> tuple[PodTerm, ...]:
-    """The pod's required anti-affinity terms."""
-    return own_terms(cls).anti_affinity
-
-
-class MatchInterPodAffinity(FilterRule):
+class MatchInterPodAffinity(PodAffinityFilter):
     """The pod's affinity is met; its anti-affinity and that of placed pods is not broken."""
 
     name = "MatchInterPodAffinity"
-    always = Scope.CLUSTER
 
     def __init__(self) -> None:
         self._near: KeptPerClass[bool] = KeptPerClass()
 
-    def watched(self, cls: PodClass) -> Watched:
-        """Terms of placed pods, and the pods that terms of the pod select."""
-        return watched_by(cls)
+    def own_terms(self, pod: Incoming, view: View) -> CompiledTerms:
+        """The terms of the class."""
+        return own_terms(pod.cls)
 
     def activity(self, pod: Incoming, view: View) -> Activity:
         """Idle if the pod requires nothing and no required anti-affinity of placed pods matches it.
@@ -153,16 +132,12 @@ class MatchInterPodAffinity(FilterRule):
         return True
 
     def _looks_at_own_row(self, pod: Incoming, view: View) -> bool:
-        if view.pods.unknown_nodes or view.pods.invalid_carried or own_affinity(pod.cls):
-            return False
         own = own_terms(pod.cls)
+        if view.pods.unknown_nodes or view.pods.invalid_carried or own.affinity:
+            return False
         if own.anti_affinity_fault:
             return False
-        carried = [
-            each.term
-            for each in view.terms_selecting(pod.cls.labels)
-            if each.kind == REQUIRED_ANTI_AFFINITY
-        ]
+        carried = (each.term for each in anti_affinity_of_placed_pods(pod.cls, view))
         return have_own_domains((*own.anti_affinity, *carried), view)
 
     def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
@@ -171,33 +146,11 @@ class MatchInterPodAffinity(FilterRule):
 
     def answer_key(self, pod: Incoming, view: View) -> Hashable:
         """The domains that hold matching pods, for each term."""
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
-        minding = [
-            carried
-            for carried in view.terms_selecting(pod.cls.labels)
-            if carried.kind == REQUIRED_ANTI_AFFINITY
-        ]
-        if metadata_unavailable(pod.cls, view):
-            return None
-        return domain_state(
-            view,
-            [(term_tally(view, own), term.topology_key) for term in own]
-            + [(term_tally(view, (term,)), term.topology_key) for term in anti]
-            + [(carried.tally, carried.term.topology_key) for carried in minding],
-        )
+        return None if metadata_unavailable(pod.cls, view) else self.domains_in_use(pod, view)
 
     def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
-        """The topology keys of the terms of the pod, and of those of placed pods that match it.
-
-        Without metadata all pods are walked for each row.
-        """
-        if metadata_unavailable(pod.cls, view):
-            return ()
-        own = own_terms(pod.cls)
-        placed = view.terms_selecting(pod.cls.labels)
-        minding = (each.term for each in placed if each.kind == REQUIRED_ANTI_AFFINITY)
-        terms = (*own.affinity, *own.anti_affinity, *minding)
-        return tuple({term.topology_key: None for term in terms})
+        """None without metadata: then all pods are walked for each row."""
+        return () if metadata_unavailable(pod.cls, view) else super().domain_keys(pod, view)
 
     def filter(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """The generic reason, followed by the one that applies."""
@@ -210,7 +163,7 @@ class MatchInterPodAffinity(FilterRule):
             broken = self._breaks_anti_affinity(anti, at)
             codes = at.where(broken, self._code(at.view, OWN_ANTI_AFFINITY), codes)
         if own:
-            unmet = self._meets_affinity(pod, own, at) ^ True
+            unmet = self.meets_affinity(pod, own, at) ^ True
             codes = at.where(unmet, self._code(at.view, OWN_AFFINITY), codes)
         for carried in at.view.terms_selecting(pod.cls.labels):
             if carried.kind == REQUIRED_ANTI_AFFINITY and at.may_count(carried.tally):
@@ -223,50 +176,29 @@ class MatchInterPodAffinity(FilterRule):
         if metadata_unavailable(pod.cls, view):
             yield Prepared(self.name, "metadata", "none: all pods are walked for each node")
             return
-        for carried in view.terms_selecting(pod.cls.labels):
-            if carried.kind == REQUIRED_ANTI_AFFINITY:
-                key = carried.term.topology_key
-                yield prepared_pairs(self.name, EXISTING_PAIRS, carried.tally, key, view)
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
-        for key in dict.fromkeys(term.topology_key for term in own):
-            yield prepared_pairs(self.name, AFFINITY_PAIRS, term_tally(view, own), key, view)
-        for term in anti:
-            tally = term_tally(view, (term,))
-            yield prepared_pairs(self.name, ANTI_AFFINITY_PAIRS, tally, term.topology_key, view)
+        yield from super().prepared(pod, view)
 
     def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
         """The pods that are in the way, and the terms that no pod meets, with their domains."""
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
         if metadata_unavailable(pod.cls, at.view):
             yield from self._causes_by_walking(pod, at)
             return
-        for carried in at.view.terms_selecting(pod.cls.labels):
-            if carried.kind == REQUIRED_ANTI_AFFINITY:
-                yield from blocking_pods(
-                    EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
-                )
-        if own and not as_int(self._meets_affinity(pod, own, at)):
-            yield from missing_pods(OWN_AFFINITY, own, at, memo)
-        for term in anti:
-            tally = term_tally(at.view, (term,))
-            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+        yield from self.causes_of_placed_pods(pod, at, memo)
+        yield from self.own_causes(pod, at, memo)
 
     def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable] | None:
         """The domains of the row, if the facts about other pods are there."""
-        if metadata_unavailable(pod.cls, at.view):
-            return None
-        carried = [each.term for each in at.view.terms_selecting(pod.cls.labels)]
-        terms = (*own_affinity(pod.cls), *own_anti_affinity(pod.cls), *carried)
-        return label_keys(dict.fromkeys(term.topology_key for term in terms), at)
+        missing = metadata_unavailable(pod.cls, at.view)
+        return None if missing else super().cause_keys(pod, at)
 
     def _causes_by_walking(self, pod: Incoming, row: OneRow) -> Iterator[Cause]:
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        own, anti = own_terms(pod.cls).affinity, own_terms(pod.cls).anti_affinity
         labels = row.node_labels
         for other in _all_pods(row):
             node = row.view.nodes.objects[other.row]
             there = {} if node is None else node.labels
             place = (placed_pod(other, row),)
-            for term in own_anti_affinity(other.cls):
+            for term in own_terms(other.cls).anti_affinity:
                 key, value = term.topology_key, there.get(term.topology_key)
                 covered = not term.error and term.covers(pod.cls.namespace, pod.cls.labels.labels)
                 if covered and value is not None and labels.get(key) == value:
@@ -286,17 +218,6 @@ class MatchInterPodAffinity(FilterRule):
 
     def _code(self, view: View, reason: Reason) -> int:
         return view.verdicts.of(self.name, (POD_AFFINITY, reason))
-
-    def _meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
-        tally = term_tally(at.view, terms)
-        met = at.flags(True)  # noqa: FBT003 - a column of True
-        for term in terms:
-            met = met & (at.domain(tally, term.topology_key) > 0)
-        # The first pod of a group that wants to be together must be able to start somewhere.
-        first = at.flags(covers_all(terms, pod.cls.labels))
-        for term in terms:
-            first = first & (at.total(tally, term.topology_key) == 0)
-        return met | first
 
     def _breaks_anti_affinity(self, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
         broken = at.flags(False)  # noqa: FBT003 - a column of False
@@ -324,7 +245,7 @@ class MatchInterPodAffinity(FilterRule):
         pods = list(_all_pods(row))
         if self._breaks_existing(pod, row, pods):
             return EXISTING_ANTI_AFFINITY
-        own, anti = own_affinity(pod.cls), own_anti_affinity(pod.cls)
+        own, anti = own_terms(pod.cls).affinity, own_terms(pod.cls).anti_affinity
         prefix = (
             f"Cannot schedule pod {pod.key} onto node {row.name}, because of PodAffinity, err: "
         )
@@ -345,7 +266,7 @@ class MatchInterPodAffinity(FilterRule):
             node = row.view.nodes.objects[other.row]
             if node is None:
                 continue
-            for term in own_anti_affinity(other.cls):
+            for term in own_terms(other.cls).anti_affinity:
                 if term.error:
                     raise _NodeError(
                         f"Failed to get all terms that pod {pod.key} matches, err: {term.error}"
@@ -443,7 +364,7 @@ class InterPodAffinityPriority(WeightedTermsScore):
         """The lowest and the highest of the sums and 0."""
         return int(raw.min(initial=0)), int(raw.max(initial=0))
 
-    def own_preferences(self, pod: Incoming, view: View) -> tuple[tuple[int, PodTerm], ...]:  # noqa: ARG002
+    def own_preferences(self, pod: Incoming, view: View) -> tuple[tuple[int, PodTerm], ...]:
         """The pod's preferred terms."""
         return own_preferences(pod.cls)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,18 +15,21 @@ from podium.engine.framework.causes import (
     PodOnNode,
     ScoreNumber,
 )
-from podium.engine.framework.rule import Scope, ScoreRule, Watched
+from podium.engine.framework.rule import FilterRule, Scope, ScoreRule, Watched
 from podium.engine.framework.trace import Prepared
-from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar, as_int
+from podium.engine.rows.node_match import label_keys
+from podium.engine.rows.rows import Flags, Ints, K, ManyRows, Rows, Scalar, as_int
 from podium.engine.rows.written import written
 from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.state.affinity_terms import (
     PREFERRED_AFFINITY,
     PREFERRED_ANTI_AFFINITY,
     REQUIRED_AFFINITY,
+    REQUIRED_ANTI_AFFINITY,
 )
 from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.selector_index import NOBODY, anchor_of_all
+from podium.engine.state.verdicts import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -34,11 +37,13 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import LabelSet, PodTerm, Tally
-    from podium.engine.state.verdicts import Reason
+    from podium.engine.state.tallies import CarriedTerm, LabelSet, PodTerm, Tally
     from podium.engine.state.view import View
 
 
+OWN_AFFINITY = Reason("node(s) didn't match pod affinity rules", curable=False)
+OWN_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 #: Up to so many label sets are matched against a term before a tally of its pods is made.
 MOST_LABEL_SETS = 8
 
@@ -98,6 +103,99 @@ def selects_any_pod(view: View, term: PodTerm) -> bool:
 def covers_all(terms: tuple[PodTerm, ...], labels: LabelSet) -> bool:
     """Whether pods with these labels match every one of the terms."""
     return bool(terms) and all(term.covers(labels.namespace, labels.labels) for term in terms)
+
+
+class RequiredTerms(Protocol):
+    """The required terms of a pod."""
+
+    affinity: tuple[PodTerm, ...]
+    anti_affinity: tuple[PodTerm, ...]
+
+
+def anti_affinity_of_placed_pods(cls: PodClass, view: View) -> Iterator[CarriedTerm]:
+    """Required anti-affinity terms of placed pods that match this pod."""
+    for carried in view.terms_selecting(cls.labels):
+        if carried.kind == REQUIRED_ANTI_AFFINITY:
+            yield carried
+
+
+class PodAffinityFilter(FilterRule):
+    """The pod's affinity is met; its anti-affinity and that of placed pods is not broken.
+
+    Subclasses compile the terms, and say in which order reasons are reported.
+    """
+
+    always = Scope.CLUSTER
+
+    def own_terms(self, pod: Incoming, view: View) -> RequiredTerms:
+        """The required terms of the pod."""
+        raise NotImplementedError
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Terms of placed pods, and the pods that terms of the pod select."""
+        return watched_by(cls)
+
+    def domains_in_use(self, pod: Incoming, view: View) -> Hashable:
+        """The domains that hold matching pods, for each term; None where every row is a domain."""
+        own = self.own_terms(pod, view)
+        counted = [(term_tally(view, own.affinity), term.topology_key) for term in own.affinity]
+        counted += [(term_tally(view, (term,)), term.topology_key) for term in own.anti_affinity]
+        minding = anti_affinity_of_placed_pods(pod.cls, view)
+        counted += [(carried.tally, carried.term.topology_key) for carried in minding]
+        if any(view.nodes.label_column(key).one_row_each for _, key in counted):
+            return None
+        return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in counted)
+
+    def domain_keys(self, pod: Incoming, view: View) -> tuple[str, ...]:
+        """The topology keys of the terms of the pod, and of those of placed pods that match it."""
+        own = self.own_terms(pod, view)
+        minding = (each.term for each in anti_affinity_of_placed_pods(pod.cls, view))
+        terms = (*own.affinity, *own.anti_affinity, *minding)
+        return tuple({term.topology_key: None for term in terms})
+
+    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
+        """The topology pairs with the pods that count."""
+        own = self.own_terms(pod, view)
+        for carried in anti_affinity_of_placed_pods(pod.cls, view):
+            key = carried.term.topology_key
+            yield prepared_pairs(self.name, EXISTING_PAIRS, carried.tally, key, view)
+        for key in dict.fromkeys(term.topology_key for term in own.affinity):
+            tally = term_tally(view, own.affinity)
+            yield prepared_pairs(self.name, AFFINITY_PAIRS, tally, key, view)
+        for term in own.anti_affinity:
+            tally = term_tally(view, (term,))
+            yield prepared_pairs(self.name, ANTI_AFFINITY_PAIRS, tally, term.topology_key, view)
+
+    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable] | None:
+        """The domains of the row."""
+        return label_keys(self.domain_keys(pod, at.view), at)
+
+    def own_causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The affinity terms that no pod meets, and the pods in the way of anti-affinity."""
+        own = self.own_terms(pod, at.view)
+        if own.affinity and not as_int(self.meets_affinity(pod, own.affinity, at)):
+            yield from missing_pods(OWN_AFFINITY, own.affinity, at, memo)
+        for term in own.anti_affinity:
+            tally = term_tally(at.view, (term,))
+            yield from blocking_pods(OWN_ANTI_AFFINITY, term, tally, at, memo, carried=False)
+
+    def causes_of_placed_pods(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
+        """The pods whose anti-affinity keeps the pod away."""
+        for carried in anti_affinity_of_placed_pods(pod.cls, at.view):
+            yield from blocking_pods(
+                EXISTING_ANTI_AFFINITY, carried.term, carried.tally, at, memo, carried=True
+            )
+
+    def meets_affinity(self, pod: Incoming, terms: tuple[PodTerm, ...], at: Rows[K]) -> Flags[K]:
+        """The rows in whose domains a pod matches all terms, or all rows for the first pod."""
+        tally = term_tally(at.view, terms)
+        met = at.flags(True)  # noqa: FBT003 - a column of True
+        # The first pod of a group that wants to be together must be able to start somewhere.
+        first = at.flags(covers_all(terms, pod.cls.labels))
+        for term in terms:
+            met = met & (at.domain(tally, term.topology_key) > 0)
+            first = first & (at.total(tally, term.topology_key) == 0)
+        return met | first
 
 
 def blocking_pods(
@@ -249,17 +347,12 @@ class WeightedTermsScore(ScoreRule):
         sums = [at.weighted_domain(weighted, key) for key, weighted in by_key.items()]
         return sum(sums[1:], sums[0]) if sums else at.full(0)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """For each term that counts, its weight times the matching pods in the node's domain."""
         own = self.own_preferences(pod, at.view)
         yield from weighted_domains(own, self.weights(pod, at.view), pod, at)
 
-    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
         """Scaled between the lowest and the highest sum, in floating point."""
         lowest, highest = self.bounds(raw)
         span = highest - lowest
@@ -275,9 +368,9 @@ class WeightedTermsScore(ScoreRule):
 
     def normalize_one(
         self,
-        pod: Incoming,  # noqa: ARG002
+        pod: Incoming,
         at: OneRow,
-        among: ManyRows,  # noqa: ARG002
+        among: ManyRows,
         raw: np.ndarray,
         own: Ints[Scalar],
     ) -> Any:
@@ -311,13 +404,6 @@ def term_text(term: PodTerm) -> str:
         chosen = str(term.namespace_selector) or "all namespaces"
         where += f"{' and' if where else ' in'} namespaces with {chosen}"
     return labels + where
-
-
-def domain_state(view: View, tallies: list[tuple[Tally, str]]) -> Hashable:
-    """The domains that hold any of the counted pods; None where every row is a domain."""
-    if any(view.nodes.label_column(key).one_row_each for _, key in tallies):
-        return None
-    return tuple((key, (tally.by_domain(key) > 0).tobytes()) for tally, key in tallies)
 
 
 def have_own_domains(terms: Iterable[PodTerm], view: View) -> bool:
