@@ -25,7 +25,7 @@ from podium.engine.pipelines.scoring import run_scores
 from podium.engine.preemption.pod_priority import PodPriorityPreemption
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.rules.nodes import CheckNodeUnschedulable
-from podium.engine.rules.pod_affinity.predicates import MatchInterPodAffinity
+from podium.engine.rules.pod_affinity import MatchInterPodAffinity
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.rules.taints import PodToleratesNodeTaints
 from podium.engine.rules.volumes.conflicts import NoDiskConflict

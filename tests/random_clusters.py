@@ -49,7 +49,7 @@ from podium.engine.rules.nodes import (
     CheckNodeLabelPresence,
     NodeLabelPriority,
 )
-from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.engine.rules.resources.predicates import (
     GeneralPredicates,
     PodFitsResources,

@@ -52,11 +52,10 @@ from builders_v1_36 import (
 from podium.engine.framework.declaration import PluginContext, PluginDeclaration
 from podium.engine.framework.rule import FilterRule, ScoreRule
 from podium.engine.rules.node_affinity import NodeAffinity, NodeAffinityScore
-from podium.engine.rules.pod_affinity.plugin import InterPodAffinityScore
+from podium.engine.rules.pod_affinity import InterPodAffinityScore
 from podium.engine.rules.resources.balanced_allocation import NodeResourcesBalancedAllocation
 from podium.engine.rules.resources.fit import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.rules.spreading.constraints import SpreadDefaults
-from podium.engine.rules.spreading.plugin import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.spreading import PodTopologySpread, PodTopologySpreadScore, SpreadDefaults
 from podium.engine.rules.volumes.conflicts import DiskConflictsOnly
 from podium.generations.v1_36 import V1_36
 from podium.objects.kinds import pod as pod_objects

@@ -298,8 +298,8 @@ def test_predicates_and_plugins_do_not_know_each_other() -> None:
 @pytest.mark.parametrize(
     ("module", "other"),
     [
-        pytest.param("resources.predicates", "spreading.plugin", id="a predicate knows a plugin"),
-        pytest.param("spreading.plugin", "spreading.priorities", id="a plugin knows a priority"),
+        pytest.param("resources.predicates", "devices.plugin", id="a predicate knows a plugin"),
+        pytest.param("devices.plugin", "resources.predicates", id="a plugin knows a predicate"),
         pytest.param("resources.predicates", "resources.fit", id="a plugin by its declaration"),
         pytest.param("resources.predicates", "resources.block", id="what only plugins use"),
         pytest.param("resources.shared", "gates", id="what is shared knows a plugin"),

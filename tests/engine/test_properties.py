@@ -19,7 +19,7 @@ from podium.engine.preemption.criteria import choose
 from podium.engine.preemption.victim_search import find_candidates
 from podium.engine.rules.images import ImageLocalityPriority
 from podium.engine.rules.nodes import CheckNodeUnschedulable
-from podium.engine.rules.pod_affinity.predicates import MatchInterPodAffinity
+from podium.engine.rules.pod_affinity import MatchInterPodAffinity
 from podium.engine.rules.resources.predicates import GeneralPredicates, PodFitsResources
 from podium.engine.rules.service_affinity import CheckServiceAffinity
 from podium.objects.kinds.node import Node

@@ -13,7 +13,7 @@ import pytest
 
 from builders import node, pod
 from podium.engine.framework.decision import ClaimRelease
-from podium.engine.rules.devices.claim_changes import ClaimWriteError
+from podium.engine.rules.devices.claims import ClaimWriteError
 from podium.engine.rules.devices.extended_resources import special_claim
 from podium.engine.state.devices import DeviceId
 from podium.engine.state.reservation import ClaimPlan, DevicePlan

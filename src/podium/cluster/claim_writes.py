@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from podium.engine.rules.devices.claim_changes import (
+from podium.engine.rules.devices.claims import (
+    SPECIAL_NAME,
     ClaimWriteError,
     bound,
     check_bindable,
@@ -21,7 +22,6 @@ from podium.engine.rules.devices.claim_changes import (
     unreserved,
     with_finalizer,
 )
-from podium.engine.rules.devices.claims import SPECIAL_NAME
 from podium.objects.kinds.devices import AllocatedDeviceStatus, DeviceCondition
 from podium.objects.kinds.pod import ExtendedResourceClaimStatus
 

@@ -23,11 +23,11 @@ from podium.engine.rules.named_only import (
 )
 from podium.engine.rules.node_affinity import NODE_AFFINITY
 from podium.engine.rules.nodes import NODE_DECLARED_FEATURES, NODE_NAME, NODE_UNSCHEDULABLE
-from podium.engine.rules.pod_affinity.plugin import INTER_POD_AFFINITY
+from podium.engine.rules.pod_affinity import INTER_POD_AFFINITY
 from podium.engine.rules.ports import NODE_PORTS
 from podium.engine.rules.resources.balanced_allocation import NODE_RESOURCES_BALANCED_ALLOCATION
 from podium.engine.rules.resources.fit import NODE_RESOURCES_FIT
-from podium.engine.rules.spreading.plugin import POD_TOPOLOGY_SPREAD
+from podium.engine.rules.spreading import POD_TOPOLOGY_SPREAD
 from podium.engine.rules.taints import TAINT_TOLERATION
 from podium.engine.rules.volumes.binding import VOLUME_BINDING
 from podium.engine.rules.volumes.conflicts import VOLUME_RESTRICTIONS

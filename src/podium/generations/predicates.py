@@ -29,7 +29,7 @@ from podium.engine.rules.nodes import (
     LABELS_PRESENCE,
     NODE_PREFER_AVOID_PODS_PRIORITY,
 )
-from podium.engine.rules.pod_affinity.predicates import (
+from podium.engine.rules.pod_affinity import (
     INTER_POD_AFFINITY_PRIORITY,
     MATCH_INTER_POD_AFFINITY,
 )
@@ -49,7 +49,7 @@ from podium.engine.rules.service_affinity import (
     SERVICE_AFFINITY,
     SERVICE_ANTI_AFFINITY,
 )
-from podium.engine.rules.spreading.priorities import (
+from podium.engine.rules.spreading import (
     SELECTOR_SPREAD_PRIORITY,
     SERVICE_SPREADING_PRIORITY,
 )

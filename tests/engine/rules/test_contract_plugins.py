@@ -31,8 +31,12 @@ from podium.engine.framework.rule import (
 from podium.engine.rows.rows import ManyRows, OneRow, as_array
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rules.devices.plugin import DynamicResources, DynamicResourcesScore
-from podium.engine.rules.spreading.constraints import HARD, constraints_of
-from podium.engine.rules.spreading.plugin import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.spreading import (
+    HARD,
+    PodTopologySpread,
+    PodTopologySpreadScore,
+    constraints_of,
+)
 from podium.engine.rules.volumes.binding import VolumeBindingScore
 from podium.engine.rules.volumes.conflicts import VolumeRestrictions
 from podium.engine.state.pod_class import Incoming, Resident

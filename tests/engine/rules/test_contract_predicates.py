@@ -19,10 +19,10 @@ from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import AttemptError, FilterRule, Scope, ScoreRule
 from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.pod_affinity.predicates import (
+from podium.engine.rules.pod_affinity import (
     MatchInterPodAffinity,
+    compiled_terms,
     metadata_unavailable,
-    own_terms,
 )
 from podium.engine.rules.resources.predicates import GeneralPredicates, PodFitsResources
 from podium.engine.rules.service_affinity import CheckServiceAffinity
@@ -268,7 +268,7 @@ def quirky(
     if isinstance(rule, CheckServiceAffinity):
         return bool(put_back)  # it comes last among the pods of the service
     if isinstance(rule, MatchInterPodAffinity):
-        terms = own_terms(wanted.cls).anti_affinity
+        terms = compiled_terms(wanted.cls).anti_affinity
         return len(terms) > 1 and any(
             term.covers(pod.labels.namespace, pod.labels.labels)
             for term in terms

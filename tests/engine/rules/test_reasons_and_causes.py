@@ -15,14 +15,11 @@ import builders_v1_36 as c
 import podium.engine.rules
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
-from podium.engine.rules import node_affinity, nodes, ports, taints
+from podium.engine.rules import node_affinity, nodes, pod_affinity, ports, spreading, taints
 from podium.engine.rules.devices import plugin as devices_plugin
-from podium.engine.rules.pod_affinity import plugin as pod_affinity_plugin
-from podium.engine.rules.pod_affinity import predicates as pod_affinity_predicates
 from podium.engine.rules.resources import fit
 from podium.engine.rules.resources import predicates as resources_predicates
 from podium.engine.rules.service_affinity import CheckServiceAffinity
-from podium.engine.rules.spreading import plugin as spreading_plugin
 from podium.engine.rules.volumes import binding, conflicts, limits, zones
 from podium.engine.state.verdicts import Reason
 from podium.library.reasoning.causes import find_causes
@@ -352,7 +349,7 @@ CASES: list[Case] = [
     # Other pods
     *both(
         "node(s) didn't match pod anti-affinity rules",
-        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
+        (pod_affinity.MatchInterPodAffinity(), pod_affinity.InterPodAffinity()),
         ANTI,
         (IN_A, NEXT_TO_IT, DB),
         ("zone=a has default/db on n2: the pod's anti-affinity to app=db in default",),
@@ -360,7 +357,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't satisfy existing pods anti-affinity rules",
-        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
+        (pod_affinity.MatchInterPodAffinity(), pod_affinity.InterPodAffinity()),
         b.pod("p", labels={"app": "web"}),
         (IN_A, NEXT_TO_IT, SHY),
         ("default/shy on n2 in zone=a: anti-affinity to app=web in default",),
@@ -368,7 +365,7 @@ CASES: list[Case] = [
     ),
     *both(
         "node(s) didn't match pod affinity rules",
-        (pod_affinity_predicates.MatchInterPodAffinity(), pod_affinity_plugin.InterPodAffinity()),
+        (pod_affinity.MatchInterPodAffinity(), pod_affinity.InterPodAffinity()),
         AFFINE,
         (IN_A, ELSEWHERE, b.pod("db", node="m", labels={"app": "db"})),
         ("affinity to app=db in default: none in zone=a; they are in b (1)",),
@@ -377,7 +374,7 @@ CASES: list[Case] = [
     Case(
         V1_13,
         "node(s) didn't match pod affinity/anti-affinity",
-        pod_affinity_predicates.MatchInterPodAffinity(),
+        pod_affinity.MatchInterPodAffinity(),
         ANTI,
         (IN_A, NEXT_TO_IT, DB),
         ("zone=a has default/db on n2: the pod's anti-affinity to app=db in default",),
@@ -386,7 +383,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match pod topology spread constraints",
-        spreading_plugin.PodTopologySpread(),
+        spreading.PodTopologySpread(),
         SPREAD,
         (IN_A, NEXT_TO_IT, ELSEWHERE, *WEB),
         ("zone=a has 2 of app=web, the fewest are 0 (b): the skew would be 3, at most 1",),
@@ -395,7 +392,7 @@ CASES: list[Case] = [
     Case(
         V1_36,
         "node(s) didn't match pod topology spread constraints (missing required label)",
-        spreading_plugin.PodTopologySpread(),
+        spreading.PodTopologySpread(),
         SPREAD,
         (b.node("n"), ELSEWHERE),
         ("the node has no label zone",),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders import node, pod, term
 from podium.cluster.cache.columns import Columns
-from podium.engine.rules.pod_affinity.shared import selects_any_pod, term_tally
+from podium.engine.rules.pod_affinity import selects_any_pod, term_tally
 from podium.engine.state.accounting import ContainerSums
 from podium.engine.state.affinity_terms import compiled
 from podium.engine.state.tallies import PodTerm, SparseLimits

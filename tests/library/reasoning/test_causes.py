@@ -16,7 +16,7 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import AttemptError, FilterRule, ScoreRule
 from podium.engine.rows.rows import ManyRows, OneRow, as_int
-from podium.engine.rules.pod_affinity.predicates import POD_AFFINITY
+from podium.engine.rules.pod_affinity import POD_AFFINITY
 from podium.engine.rules.volumes.limits import MaxVolumeCount
 from podium.engine.state.view import View
 from podium.library.reasoning.causes import find_causes

@@ -17,7 +17,7 @@ from podium.engine.framework.rule import AttemptError, ScoreRule
 from podium.engine.pipelines.scoring import run_scores
 from podium.engine.rows.rows import ManyRows
 from podium.engine.rows.written import WrittenRow, text_of, written
-from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.engine.rules.resources.predicates import LeastRequestedPriority
 from podium.engine.state.view import View
 from podium.library.reasoning.trace import find_trace

@@ -10,7 +10,7 @@ from podium.engine.preemption.plugin import DefaultPreemptionArgs
 from podium.engine.rules.devices.plugin import DynamicResourcesArgs
 from podium.engine.rules.node_affinity import NodeAffinityArgs
 from podium.engine.rules.plugins import ShapePoint
-from podium.engine.rules.pod_affinity.plugin import InterPodAffinityArgs
+from podium.engine.rules.pod_affinity import InterPodAffinityArgs
 from podium.engine.rules.resources.balanced_allocation import NodeResourcesBalancedAllocationArgs
 from podium.engine.rules.resources.fit import (
     NodeResourcesFitArgs,
@@ -18,7 +18,7 @@ from podium.engine.rules.resources.fit import (
     ResourceSpec,
     ScoringStrategy,
 )
-from podium.engine.rules.spreading.plugin import PodTopologySpreadArgs
+from podium.engine.rules.spreading import PodTopologySpreadArgs
 from podium.engine.rules.volumes.binding import VolumeBindingArgs
 from podium.objects.kinds.pod import NodeAffinity
 from profiles.config.documents import (

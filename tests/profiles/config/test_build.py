@@ -10,9 +10,9 @@ from builders import claim_volume, gce, node, pod, simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption.plugin import DefaultPreemption
-from podium.engine.rules.pod_affinity.plugin import InterPodAffinityScore
+from podium.engine.rules.pod_affinity import InterPodAffinityScore
 from podium.engine.rules.resources.fit import NodeResourcesFit, NodeResourcesFitScore
-from podium.engine.rules.spreading.plugin import PodTopologySpread
+from podium.engine.rules.spreading import PodTopologySpread
 from podium.errors import ConfigError
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod

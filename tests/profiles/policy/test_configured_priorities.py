@@ -8,7 +8,7 @@ import pytest
 
 from podium.engine.framework.profile import Profile
 from podium.engine.rules.nodes import NodeLabelPriority
-from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.engine.rules.resources.predicates import RequestedToCapacityRatioPriority
 from podium.engine.rules.service_affinity import ServiceAntiAffinity
 from podium.profiles.policy.build import Options, from_provider

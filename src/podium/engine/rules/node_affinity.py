@@ -15,7 +15,6 @@ from podium.engine.framework.declaration import (
     EventContext,
     Events,
     FeatureGates,
-    PluginContext,
     PluginDeclaration,
     PredicateDeclaration,
     PriorityDeclaration,
@@ -407,14 +406,6 @@ def _compiled(preferred: list[objects.PreferredSchedulingTerm] | None) -> Prefer
     return tuple(terms)
 
 
-def _filter(found: NodeAffinityArgs, _: PluginContext) -> NodeAffinity:
-    return NodeAffinity(found.added_affinity)
-
-
-def _score(found: NodeAffinityArgs, _: PluginContext) -> NodeAffinityScore:
-    return NodeAffinityScore(found.added_affinity)
-
-
 def _events(context: EventContext) -> Events:
     """The added affinity counts if it is the same in all profiles."""
     added = [rule.added_required for rule in context.filters if isinstance(rule, NodeAffinity)]
@@ -451,8 +442,8 @@ NODE_AFFINITY: Final = PluginDeclaration(
     "NodeAffinity",
     "preFilter filter preScore score",
     "node selectors and node affinity",
-    filter=_filter,
-    score=_score,
+    filter=lambda found, _: NodeAffinity(found.added_affinity),
+    score=lambda found, _: NodeAffinityScore(found.added_affinity),
     arguments=NODE_AFFINITY_ARGUMENTS,
     weight=2,
     events=_events,

@@ -18,8 +18,7 @@ from podium.engine.rows.node_match import selects
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows, Scalar, as_array, as_int
 from podium.engine.rows.trial_one import TrialRow
 from podium.engine.rows.written import written
-from podium.engine.rules.spreading.priorities import fewer_is_better
-from podium.engine.rules.spreading.shared import tally_live_pods
+from podium.engine.rules.spreading import fewer_is_better, tally_live_pods
 from podium.engine.state.catalog import services_of
 from podium.engine.state.selector_index import anchor
 from podium.engine.state.verdicts import Reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.framework.declaration import FactoryArgs
-from podium.engine.rules.pod_affinity.predicates import InterPodAffinityPriority
+from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.generations.predicates import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import predicate_registry, priority_registry

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.rules.pod_affinity.predicates import POD_AFFINITY
-from podium.engine.rules.pod_affinity.shared import (
+from podium.engine.rules.pod_affinity import (
     EXISTING_ANTI_AFFINITY,
     OWN_AFFINITY,
     OWN_ANTI_AFFINITY,
+    POD_AFFINITY,
 )
 from podium.objects.names import quoted
 from podium.objects.selectors.requirements import int64

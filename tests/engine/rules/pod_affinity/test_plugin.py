@@ -17,7 +17,7 @@ from builders_v1_36 import HOST, ZONE, decision, in_spaces, judged, namespace, s
 from podium.engine.framework.rule import SKIPPED, Activity, Refused
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.pod_affinity.plugin import InterPodAffinity, InterPodAffinityScore
+from podium.engine.rules.pod_affinity import InterPodAffinity, InterPodAffinityScore
 from podium.objects.kinds.meta import LabelSelector, Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodAffinity, PodAffinityTerm

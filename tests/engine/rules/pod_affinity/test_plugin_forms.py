@@ -11,7 +11,7 @@ from builders import node, pod, selector, term
 from builders_v1_36 import HOST, ZONE, view
 from podium.engine.rows.row_groups import RowGroups
 from podium.engine.rows.rows import ManyRows, as_array
-from podium.engine.rules.pod_affinity.plugin import InterPodAffinityScore
+from podium.engine.rules.pod_affinity import InterPodAffinityScore
 
 ZONES = ("", "east", "west", "south")
 TERMS = st.lists(

@@ -21,7 +21,7 @@ from builders import (
     term,
     view,
 )
-from podium.engine.rules.pod_affinity.predicates import (
+from podium.engine.rules.pod_affinity import (
     InterPodAffinityPriority,
     MatchInterPodAffinity,
 )

@@ -42,7 +42,7 @@ from builders_v1_36 import (
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
 from podium.engine.rows.trial_one import TrialRow
-from podium.engine.rules.spreading.plugin import PodTopologySpread, PodTopologySpreadScore
+from podium.engine.rules.spreading import PodTopologySpread, PodTopologySpreadScore
 from podium.objects.kinds.meta import LabelSelector, Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, TopologySpreadConstraint

@@ -9,7 +9,7 @@ from builders import node, pod, selector
 from builders_v1_36 import HOST, SOFT, ZONE, spec_with, spread, view
 from podium.engine.rows.row_groups import RowGroups
 from podium.engine.rows.rows import ManyRows, as_array
-from podium.engine.rules.spreading.plugin import PodTopologySpreadScore
+from podium.engine.rules.spreading import PodTopologySpreadScore
 
 ZONES = ("", "east", "west", "south")
 CONSTRAINTS = st.lists(

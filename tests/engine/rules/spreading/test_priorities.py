@@ -19,7 +19,7 @@ from builders import (
     stateful_set,
     view,
 )
-from podium.engine.rules.spreading.priorities import (
+from podium.engine.rules.spreading import (
     SelectorSpreadPriority,
     ServiceSpreadingPriority,
 )

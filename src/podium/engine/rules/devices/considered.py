@@ -32,7 +32,7 @@ class ConsideredDevices:
         noted = self._turned_down.setdefault((claim, request), {})
         noted[device.id] = DeviceTurnedDown(device.id.driver, device.id.device, why)
 
-    def chosen(self, claim: int, request: str, device: OfferedDevice) -> None:  # noqa: ARG002
+    def chosen(self, claim: int, request: str, device: OfferedDevice) -> None:
         """A device was chosen, for now."""
         key = (claim, request)
         self._chosen[key] = self._chosen.get(key, 0) + 1

@@ -6,7 +6,7 @@ constraint.go and allocator_incubating.go, Kubernetes v1.36.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from podium.engine.rules.devices.pools import OfferedDevice
@@ -16,27 +16,49 @@ if TYPE_CHECKING:
 Attribute = tuple[str, object]
 
 
-class ChoiceConstraint(Protocol):
-    """What the devices chosen so far demand of the next one."""
+class ChoiceConstraint:
+    """What the devices chosen so far demand of the next one: one attribute is looked at."""
 
-    @property
-    def text(self) -> str:
-        """The constraint in words."""
-
-    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
-        """Take a device into the set; False if it must not be in it."""
-
-    def remove(self, request: str, subrequest: str) -> None:
-        """Take the device that was added last out again."""
-
-
-class _Named:
-    """What constraints have in common: their requests and their attribute."""
+    #: The field of the API that states it.
+    field = "distinctAttribute"
 
     def __init__(self, requests: list[str] | None, attribute: str) -> None:
         self._requests = frozenset(requests or ())
         self._attribute = attribute
         self._devices = 0
+
+    @property
+    def text(self) -> str:
+        """The constraint in words."""
+        return f"{self.field} {self._attribute}"
+
+    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
+        """Take a device into the set; False if it must not be in it."""
+        if not self._applies(request, subrequest):
+            return True
+        value = self._value(device)
+        if value is None or not self._admits(value):
+            return False
+        self._devices += 1
+        self._keep(request, value)
+        return True
+
+    def remove(self, request: str, subrequest: str) -> None:
+        """Take the device that was added last out again."""
+        if self._applies(request, subrequest):
+            self._devices -= 1
+            self._forget(request)
+
+    def _admits(self, value: Attribute) -> bool:
+        """Whether a device with this value may be in the set."""
+        raise NotImplementedError
+
+    def _keep(self, request: str, value: Attribute) -> None:
+        """Remember the value of the device that was added last."""
+        raise NotImplementedError
+
+    def _forget(self, request: str) -> None:
+        """Forget what was remembered last."""
 
     def _applies(self, request: str, subrequest: str) -> bool:
         if not self._requests or request in self._requests:
@@ -54,67 +76,38 @@ class _Named:
         return None if found is None else _value(found)
 
 
-class SameAttribute(_Named):
+class SameAttribute(ChoiceConstraint):
     """All devices have the same value as the first one."""
 
-    def __init__(self, requests: list[str] | None, attribute: str) -> None:
-        super().__init__(requests, attribute)
-        self._first: Attribute | None = None
+    field = "matchAttribute"
+    _first: Attribute | None = None
 
-    @property
-    def text(self) -> str:
-        """The constraint in words."""
-        return f"matchAttribute {self._attribute}"
+    def _admits(self, value: Attribute) -> bool:
+        return not self._devices or (value == self._first and value[0] != "")
 
-    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
-        """Take a device into the set if its value is that of the first one."""
-        if not self._applies(request, subrequest):
-            return True
-        value = self._value(device)
-        if value is None:
-            return False
-        if self._devices == 0:
+    def _keep(self, request: str, value: Attribute) -> None:
+        if self._devices == 1:
             self._first = value
-        elif value != self._first or value[0] == "":
-            return False
-        self._devices += 1
-        return True
-
-    def remove(self, request: str, subrequest: str) -> None:
-        """Take the device that was added last out again."""
-        if self._applies(request, subrequest):
-            self._devices -= 1
 
 
-class DistinctAttribute(_Named):
+class DistinctAttribute(ChoiceConstraint):
     """A device has a value that no other device of the claim has."""
 
     def __init__(self, requests: list[str] | None, attribute: str) -> None:
         super().__init__(requests, attribute)
         self._values: list[Attribute] = []
 
-    @property
-    def text(self) -> str:
-        """The constraint in words."""
-        return f"distinctAttribute {self._attribute}"
+    def _admits(self, value: Attribute) -> bool:
+        return value not in self._values and not (value[0] == "" and self._values)
 
-    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
-        """Take a device into the set if no other has its value."""
-        if not self._applies(request, subrequest):
-            return True
-        value = self._value(device)
-        if value is None or value in self._values or (value[0] == "" and self._values):
-            return False
+    def _keep(self, request: str, value: Attribute) -> None:
         self._values.append(value)
-        return True
 
-    def remove(self, request: str, subrequest: str) -> None:
-        """Take the device that was added last out again."""
-        if self._applies(request, subrequest):
-            self._values.pop()
+    def _forget(self, request: str) -> None:
+        self._values.pop()
 
 
-class DistinctFromLast(_Named):
+class DistinctFromLast(ChoiceConstraint):
     """A device has a value that the last device of each request does not have.
 
     In v1.36 one value is remembered per request, the newest: within a request of several
@@ -125,29 +118,15 @@ class DistinctFromLast(_Named):
         super().__init__(requests, attribute)
         self._values: dict[str, Attribute] = {}
 
-    @property
-    def text(self) -> str:
-        """The constraint in words."""
-        return f"distinctAttribute {self._attribute}"
+    def _admits(self, value: Attribute) -> bool:
+        known = self._values
+        return not self._devices or not (value in known.values() or (value[0] == "" and known))
 
-    def add(self, request: str, subrequest: str, device: OfferedDevice) -> bool:
-        """Take a device into the set if no remembered value is its own."""
-        if not self._applies(request, subrequest):
-            return True
-        value = self._value(device)
-        if value is None:
-            return False
-        if self._devices and (value in self._values.values() or (value[0] == "" and self._values)):
-            return False
+    def _keep(self, request: str, value: Attribute) -> None:
         self._values[request] = value
-        self._devices += 1
-        return True
 
-    def remove(self, request: str, subrequest: str) -> None:
-        """Take the device that was added last out again."""
-        if self._applies(request, subrequest):
-            self._values.pop(request, None)
-            self._devices -= 1
+    def _forget(self, request: str) -> None:
+        self._values.pop(request, None)
 
 
 def constraint_of(

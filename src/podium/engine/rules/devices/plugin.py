@@ -270,7 +270,7 @@ class DynamicResources(FilterRule, ReserveRule):
         search = DeviceSearch(self, pod, at.view)
         return at.either(search.codes, search.code)
 
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:  # noqa: ARG002
+    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterable[Cause]:
         """The requests that get too few devices, with what turned each device down."""
         return DeviceSearch(self, pod, at.view).causes(at.row)
 

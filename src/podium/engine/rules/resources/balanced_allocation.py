@@ -92,7 +92,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         """The requests that are scored."""
         return tuple(_balanced_requests(cls).items())
 
-    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:  # noqa: ARG002
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
         """Skipped for a pod that requests none of the resources."""
         wanted = _balanced_requests(pod.cls)
         return None if any(wanted.get(name, 0) for name in self.resources) else SKIPPED
@@ -118,11 +118,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         change = with_pod - _balance(at, before, counted)
         return 50 + at.divide(50 + change, 2)
 
-    def of_block(
-        self,
-        pod: Incoming,
-        view: View,  # noqa: ARG002
-    ) -> BalanceWithPod | BalanceChange | None:
+    def of_block(self, pod: Incoming, view: View) -> BalanceWithPod | BalanceChange | None:
         """The same for cpu and memory."""
         if list(self.resources) != CPU_MEMORY:
             return None
@@ -130,12 +126,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         amounts = [wanted.get(name, 0) for name in CPU_MEMORY]
         return balance(amounts, of_change=self.of_change)
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """What is requested of each resource without the pod and with it, and the capacity."""
         for name in self.resources:
             column = at.view.nodes.resources.get(name)

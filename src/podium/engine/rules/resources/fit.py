@@ -23,8 +23,7 @@ from podium.engine.framework.declaration import (
     Requests,
     arguments_record,
 )
-from podium.engine.framework.rule import BitFilter, Scope, ScoreRule, Watched
-from podium.engine.framework.trace import Prepared
+from podium.engine.framework.rule import Scope, ScoreRule, Watched
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_int
 from podium.engine.rules.devices.device_counts import DEVICE_KINDS, device_counts
 from podium.engine.rules.devices.extended_resources import may_be_served
@@ -45,11 +44,8 @@ from podium.engine.rules.resources.block import (
 )
 from podium.engine.rules.resources.shared import (
     TOO_MANY_PODS,
-    ResourceNumbers,
-    insufficient,
-    lacking_pods,
-    lacking_room,
-    room_keys,
+    RoomFilter,
+    Wanted,
     shape_score,
 )
 from podium.engine.state.accounting import FLOORS, NATIVE, pod_requests, rounded, wrap
@@ -67,8 +63,6 @@ from podium.objects.resource_names import is_extended, is_scalar
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from podium.engine.framework.causes import Cause
-    from podium.engine.framework.rule import Memo
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.view import View
     from podium.objects.kinds.devices import DeviceClass
@@ -184,7 +178,7 @@ NODE_RESOURCES_FIT_ARGUMENTS: Final = Arguments(
 )
 
 
-class NodeResourcesFit(BitFilter):
+class NodeResourcesFit(RoomFilter):
     """The node must have room for one more pod and for all its requests.
 
     Resources that the pod does not request are not checked.
@@ -193,21 +187,18 @@ class NodeResourcesFit(BitFilter):
     name = "NodeResourcesFit"
     kinds = ("DeviceClass",)
     always = Scope.RESOURCES
-    keyed_by_form = True
+    too_many_pods = TOO_MANY_PODS
+    last_reasons = (NODE_TOO_SMALL,)
 
     def __init__(
         self,
         ignored: frozenset[str] = frozenset(),
         ignored_groups: frozenset[str] = frozenset(),
     ) -> None:
+        super().__init__()
         self.ignored = ignored
         self.ignored_groups = ignored_groups
-        self._kept_resources: KeptPerClass[tuple[tuple[str, int, int], ...]] = KeptPerClass()
-        self._kept_reasons: KeptPerClass[tuple[Reason, ...]] = KeptPerClass()
-
-    def row_key(self, cls: PodClass) -> Hashable:
-        """The requests."""
-        return (cls.wanted, tuple(cls.scalars.items()))
+        self._kept_resources: KeptPerClass[tuple[Wanted, ...]] = KeptPerClass()
 
     def watched(self, cls: PodClass) -> Watched:
         """Devices may serve extended resources; nothing else is looked at."""
@@ -218,17 +209,21 @@ class NodeResourcesFit(BitFilter):
         served = view.catalog.device_classes.served
         if not served or not pod.cls.scalars:
             return None
-        return tuple(name for name, _, _ in self._checked(pod.cls, view) if name in served)
+        return tuple(name for name, _, _ in self.checked(pod.cls, view) if name in served)
 
-    def _checked(self, cls: PodClass, view: View) -> tuple[tuple[str, int, int], ...]:
+    def checked(self, cls: PodClass, view: View) -> tuple[Wanted, ...]:
         """Name, column and amount of each requested resource, extended ones by name."""
         return self._kept_resources.of(cls, None, lambda: tuple(self._resources(cls, view)))
 
-    def _resources(self, cls: PodClass, view: View) -> list[tuple[str, int, int]]:
-        native = [(name, i, cls.wanted[i]) for i, name in enumerate(NATIVE) if cls.wanted[i] > 0]
+    def _resources(self, cls: PodClass, view: View) -> list[Wanted]:
+        native = [
+            Wanted(name, i, cls.wanted[i]) for i, name in enumerate(NATIVE) if cls.wanted[i] > 0
+        ]
         names = {column: name for name, column in view.nodes.resources.items()}
         # A sum that wrapped below nothing counts as nothing.
-        scalars = sorted((names[c], c, number) for c, number in cls.scalars.items() if number > 0)
+        scalars = sorted(
+            Wanted(names[c], c, number) for c, number in cls.scalars.items() if number > 0
+        )
         return native + [s for s in scalars if not self._is_ignored(s[0])]
 
     def _is_ignored(self, name: str) -> bool:
@@ -236,17 +231,9 @@ class NodeResourcesFit(BitFilter):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
-    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
-        """Pods, then resources; last whether the node is too small even when empty."""
-        return self._kept_reasons.of(pod.cls, None, lambda: self._reasons(pod.cls, view))
-
-    def _reasons(self, cls: PodClass, view: View) -> tuple[Reason, ...]:
-        names = [insufficient(name) for name, _, _ in self._checked(cls, view)]
-        return (TOO_MANY_PODS, *names, NODE_TOO_SMALL)
-
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource of which too little is left, and one for a node too small."""
-        checked = self._checked(pod.cls, at.view)
+        checked = self.checked(pod.cls, at.view)
         served = at.view.catalog.device_classes.served if pod.cls.scalars else {}
         short = (at.pod_count() >= at.allowed_pods()) * 1
         small = 2 << len(checked)
@@ -263,40 +250,16 @@ class NodeResourcesFit(BitFilter):
 
     def of_block(self, pod: Incoming, view: View) -> NativeFit | None:
         """The same for native resources, which no devices serve."""
-        checked = self._checked(pod.cls, view)
+        checked = self.checked(pod.cls, view)
         columns = [column for _, column, _ in checked]
         if columns != list(range(len(columns))) or len(columns) > len(NATIVE):
             return None
         wanted = [amount for _, _, amount in checked]
         return NativeFit(self.name, self.reasons_of(pod, view), wanted)
 
-    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
-        """The requests."""
-        for name, _, wanted in self._checked(pod.cls, view):
-            yield Prepared(self.name, "request", resource=name, amount=wanted)
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
-        """Every resource of which too little is left, with the numbers."""
-        checked = self._checked(pod.cls, at.view)
-        if at.modified:
-            yield from lacking_pods(TOO_MANY_PODS, at)
-            for name, column, wanted in checked:
-                if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
-                    yield from lacking_room(insufficient(name), name, column, wanted, at)
-            return
-        numbers = memo.get(self.name)
-        if numbers is None:
-            named = ((insufficient(n).text, n, column, wanted) for n, column, wanted in checked)
-            numbers = memo[self.name] = ResourceNumbers(at.view, named)
-        yield from numbers.lacking(TOO_MANY_PODS, at.row, _lacks)
-
-    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
-        """The resource numbers of the row."""
-        return room_keys([column for _, column, _ in self._checked(pod.cls, at.view)], at)
-
-
-def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
-    return wanted > wrap(allocatable - requested)
+    def lacks(self, allocatable: int, requested: int, wanted: int) -> bool:
+        """What is left is compared with what is wanted."""
+        return wanted > wrap(allocatable - requested)
 
 
 _FORMULAS: Final = {
@@ -368,7 +331,7 @@ class NodeResourcesFitScore(ScoreRule):
             return _rounded(at, total, at.full(0) + weights)
         return at.divide(total, weights)
 
-    def of_block(self, pod: Incoming, view: View) -> LeastAllocated | None:  # noqa: ARG002
+    def of_block(self, pod: Incoming, view: View) -> LeastAllocated | None:
         """The same for the strategy LeastAllocated, of cpu and memory."""
         if self.strategy != "LeastAllocated" or [name for name, _ in self.resources] != CPU_MEMORY:
             return None
@@ -385,12 +348,7 @@ class NodeResourcesFitScore(ScoreRule):
         )
         return f"{self.strategy}, the mean of {mean}: {_FORMULAS[self.strategy]}"
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """What is requested of each resource with the pod on the node, and the capacity."""
         for name, _ in self.resources:
             column = at.view.nodes.resources.get(name)
@@ -431,12 +389,6 @@ def _scored_requests(cls: PodClass) -> dict[str, int]:
     """The requests that are scored: with defaults for none, without pod-level resources."""
     exact = pod_requests(cls.sample, pod_level=False, floors=FLOORS)
     return {name: rounded(name, number) for name, number in exact.items()}
-
-
-def _fit(found: NodeResourcesFitArgs, _: PluginContext) -> NodeResourcesFit:
-    return NodeResourcesFit(
-        frozenset(found.ignored_resources), frozenset(found.ignored_resource_groups)
-    )
 
 
 def _fit_score(found: NodeResourcesFitArgs, _: PluginContext) -> NodeResourcesFitScore:
@@ -506,7 +458,9 @@ NODE_RESOURCES_FIT: Final = PluginDeclaration(
     "NodeResourcesFit",
     "preFilter filter preScore score placementScore",
     "room for what the pod requests",
-    filter=_fit,
+    filter=lambda found, _: NodeResourcesFit(
+        frozenset(found.ignored_resources), frozenset(found.ignored_resource_groups)
+    ),
     score=_fit_score,
     arguments=NODE_RESOURCES_FIT_ARGUMENTS,
     weight=1,

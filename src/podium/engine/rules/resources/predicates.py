@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.engine.framework.causes import Cause, ScoreNumber
+from podium.engine.framework.causes import ScoreNumber
 from podium.engine.framework.declaration import (
     PolicyArgument,
     PredicateDeclaration,
@@ -20,11 +20,10 @@ from podium.engine.framework.declaration import (
     plain,
 )
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, ScoreRule, all_rows
-from podium.engine.framework.trace import Prepared
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows, as_int
 from podium.engine.rules.node_affinity import MatchNodeSelector
 from podium.engine.rules.nodes import HostName
-from podium.engine.rules.pod_affinity.predicates import metadata_unavailable
+from podium.engine.rules.pod_affinity import metadata_unavailable
 from podium.engine.rules.ports import PodFitsHostPorts
 from podium.engine.rules.priorities import (
     AUTOSCALER_PROVIDER,
@@ -33,11 +32,9 @@ from podium.engine.rules.priorities import (
     HIGHEST_PRIORITY,
 )
 from podium.engine.rules.resources.shared import (
-    ResourceNumbers,
+    RoomFilter,
+    Wanted,
     insufficient,
-    lacking_pods,
-    lacking_room,
-    room_keys,
     shape_score,
 )
 from podium.engine.state.accounting import CPU, MEMORY, NATIVE, wrap
@@ -50,7 +47,6 @@ from podium.objects.resource_names import is_extended
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.accounting import Amounts
     from podium.engine.state.pod_class import Incoming, PodClass
@@ -94,19 +90,7 @@ def shape_errors(points: list[tuple[int, int]]) -> Iterator[str]:
             yield f"score valuses not be greater than {HIGHEST_PRIORITY}. Score[{i}]=={score}"
 
 
-class _Checked(NamedTuple):
-    """What is checked for a class: column and amount of each resource, names and reasons."""
-
-    amounts: list[tuple[int, int]]
-    #: In the order reported; the first is the number of pods.
-    names: list[str]
-    reasons: tuple[Reason, ...]
-
-
-_PODS_ALONE = _Checked([], ["pods"], (insufficient("pods"),))
-
-
-class PodFitsResources(BitFilter):
+class PodFitsResources(RoomFilter):
     """The node must have room for one more pod and for all its requests.
 
     A pod without any request only counts against the number of pods. Otherwise cpu, memory and
@@ -115,16 +99,13 @@ class PodFitsResources(BitFilter):
     """
 
     name = "PodFitsResources"
-    keyed_by_form = True
+    too_many_pods = insufficient("pods")
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
+        super().__init__()
         #: Extended resources that only an extender looks after.
         self.ignored = ignored
-        self._kept: KeptPerClass[_Checked] = KeptPerClass()
-
-    def row_key(self, cls: PodClass) -> Hashable:
-        """The requests."""
-        return (cls.wanted, tuple(cls.scalars.items()))
+        self._kept: KeptPerClass[list[Wanted]] = KeptPerClass()
 
     def scope(self, cls: PodClass) -> Scope:
         """The resource numbers of the row; the cluster if resources are ignored for an extender.
@@ -133,79 +114,39 @@ class PodFitsResources(BitFilter):
         """
         return Scope.CLUSTER if self.ignored and cls.scalars else Scope.RESOURCES
 
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row: only resource numbers of the row are read."""
         return all_rows(at)
 
-    def _checked(self, cls: PodClass, view: View) -> _Checked:
+    def checked(self, cls: PodClass, view: View) -> Sequence[Wanted]:
+        """All native resources, then scalar ones by name; none for a pod without any request."""
         if not any(cls.wanted) and not cls.scalars:
-            return _PODS_ALONE
+            return ()
         # The list of ignored resources is lost along with the facts about other pods.
         lost = self.ignored and cls.scalars and metadata_unavailable(cls, view)
         ignored = self.ignored if not lost else frozenset()
         return self._kept.of(cls, ignored, lambda: _resources_to_check(cls, view, ignored))
 
-    def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
-        """Pods, the native resources, then scalar resources by name."""
-        return self._checked(pod.cls, view).reasons
-
     def bits(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """A bit for each resource of which too little is left."""
         short = (at.pod_count() + 1 > at.allowed_pods()) * 1
         bit = 2
-        for column, wanted in self._checked(pod.cls, at.view).amounts:
+        for _, column, wanted in self.checked(pod.cls, at.view):
             lacking = at.allocatable(column) < at.wrap(at.requested(column) + wanted)
             short = short | (lacking * bit)
             bit <<= 1
         return short
 
-    def prepared(self, pod: Incoming, view: View) -> Iterator[Prepared]:
-        """The requests."""
-        amounts, names, _ = self._checked(pod.cls, view)
-        for (_, wanted), name in zip(amounts, names[1:], strict=True):
-            if wanted:
-                yield Prepared(self.name, "request", resource=name, amount=wanted)
-
-    def causes(self, pod: Incoming, at: OneRow, memo: Memo) -> Iterator[Cause]:
-        """Every resource of which too little is left, with the numbers."""
-        if at.modified:
-            yield from self._causes_on_trial(pod, at)
-            return
-        numbers = memo.get(self.name)
-        if numbers is None:
-            amounts, names, _ = self._checked(pod.cls, at.view)
-            numbers = memo[self.name] = ResourceNumbers(
-                at.view,
-                (
-                    (insufficient(name).text, name, column, wanted)
-                    for (column, wanted), name in zip(amounts, names[1:], strict=True)
-                ),
-            )
-        yield from numbers.lacking(insufficient("pods"), at.row, _lacks)
-
-    def _causes_on_trial(self, pod: Incoming, at: OneRow) -> Iterator[Cause]:
-        amounts, names, _ = self._checked(pod.cls, at.view)
-        yield from lacking_pods(insufficient("pods"), at)
-        for (column, wanted), name in zip(amounts, names[1:], strict=True):
-            if _lacks(as_int(at.allocatable(column)), as_int(at.requested(column)), wanted):
-                yield from lacking_room(insufficient(name), name, column, wanted, at)
-
-    def cause_keys(self, pod: Incoming, at: ManyRows) -> list[Hashable]:
-        """The resource numbers of the row."""
-        return room_keys([column for column, _ in self._checked(pod.cls, at.view).amounts], at)
+    def lacks(self, allocatable: int, requested: int, wanted: int) -> bool:
+        """What is there is compared with what would be requested."""
+        return allocatable < wrap(requested + wanted)
 
 
-def _lacks(allocatable: int, requested: int, wanted: int) -> bool:
-    return allocatable < wrap(requested + wanted)
-
-
-def _resources_to_check(cls: PodClass, view: View, ignored: frozenset[str]) -> _Checked:
+def _resources_to_check(cls: PodClass, view: View, ignored: frozenset[str]) -> list[Wanted]:
+    native = [Wanted(name, i, cls.wanted[i]) for i, name in enumerate(NATIVE)]
     names = {column: name for name, column in view.nodes.resources.items()}
-    scalars = sorted((names[column], column, number) for column, number in cls.scalars.items())
-    kept = [s for s in scalars if not (s[0] in ignored and is_extended(s[0]))]
-    amounts = [*enumerate(cls.wanted), *((column, number) for _, column, number in kept)]
-    names_checked = ["pods", *NATIVE, *(name for name, _, _ in kept)]
-    return _Checked(amounts, names_checked, tuple(map(insufficient, names_checked)))
+    scalars = sorted(Wanted(names[c], c, number) for c, number in cls.scalars.items())
+    return native + [s for s in scalars if not (s.name in ignored and is_extended(s.name))]
 
 
 class GeneralPredicates(BitFilter):
@@ -229,7 +170,7 @@ class GeneralPredicates(BitFilter):
         alone = len(self._active(cls)) == 1
         return resources if alone or not resources.of_row else Scope.PODS
 
-    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:  # noqa: ARG002
+    def batch_trials(self, pod: Incoming, at: ManyRows) -> BatchTrials:
         """On every row, like each of its parts."""
         return all_rows(at)
 
@@ -256,8 +197,8 @@ class GeneralPredicates(BitFilter):
         return self._active(cls)
 
 
-class _UtilizationPriority(ScoreRule):
-    """The mean of a score for cpu and a score for memory."""
+class _RequestedScore(ScoreRule):
+    """A score of what is requested of cpu and memory with the pod on the node."""
 
     always = Scope.RESOURCES
     keyed_by_form = True
@@ -265,6 +206,16 @@ class _UtilizationPriority(ScoreRule):
     def row_key(self, cls: PodClass) -> Hashable:
         """The requests as scores count them."""
         return cls.nonzero_requests
+
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
+        """What is requested of cpu and memory with the pod on the node, and their capacity."""
+        for resource in (CPU, MEMORY):
+            name, there = NATIVE[resource], as_int(at.allocatable(resource))
+            yield ScoreNumber(name, as_int(requested_with(pod, at, resource)), there, name)
+
+
+class _UtilizationPriority(_RequestedScore):
+    """The mean of a score for cpu and a score for memory."""
 
     def rate(self, at: Rows[K], requested: Ints[K], capacity: Ints[K]) -> Ints[K]:
         """The score of one resource."""
@@ -277,22 +228,6 @@ class _UtilizationPriority(ScoreRule):
             for resource in (CPU, MEMORY)
         )
         return at.divide(cpu + memory, 2)
-
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
-        """What is requested of cpu and memory with the pod on the node, and their capacity."""
-        return requested_numbers(pod, at)
-
-
-def requested_numbers(pod: Incoming, at: OneRow) -> Iterator[ScoreNumber]:
-    """What is requested of cpu and memory with the pod on the node, and their capacity."""
-    for resource in (CPU, MEMORY):
-        name, there = NATIVE[resource], as_int(at.allocatable(resource))
-        yield ScoreNumber(name, as_int(requested_with(pod, at, resource)), there, name)
 
 
 def requested_with(pod: Incoming, at: Rows[K], resource: int) -> Ints[K]:
@@ -345,17 +280,11 @@ class RequestedToCapacityRatioPriority(_UtilizationPriority):
         return shape_score(at, self.shape, at.where(full, 100, 100 - left))
 
 
-class BalancedResourceAllocation(ScoreRule):
+class BalancedResourceAllocation(_RequestedScore):
     """Prefers nodes where cpu and memory are requested to similar fractions."""
 
     name = "BalancedResourceAllocation"
     formula = "10 * (1 - the difference between the requested fractions of cpu and memory)"
-    always = Scope.RESOURCES
-    keyed_by_form = True
-
-    def row_key(self, cls: PodClass) -> Hashable:
-        """The requests as scores count them."""
-        return cls.nonzero_requests
 
     def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
         """0 where cpu or memory is requested in full."""
@@ -363,15 +292,6 @@ class BalancedResourceAllocation(ScoreRule):
         memory = at.ratio(requested_with(pod, at, MEMORY), at.allocatable(MEMORY))
         even = at.truncate((1 - abs(cpu - memory)) * float(HIGHEST_PRIORITY))
         return at.where((cpu >= 1) | (memory >= 1), 0, even)
-
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
-        """What is requested of cpu and memory with the pod on the node, and their capacity."""
-        return requested_numbers(pod, at)
 
 
 _LIMITS: KeptPerClass[Amounts] = KeptPerClass()
@@ -394,12 +314,7 @@ class ResourceLimitsPriority(ScoreRule):
                 holds = holds | ((capacity != 0) & (limit <= capacity))
         return holds * 1
 
-    def numbers(
-        self,
-        pod: Incoming,
-        at: OneRow,
-        among: ManyRows,  # noqa: ARG002
-    ) -> Iterator[ScoreNumber]:
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
         """The limits of cpu and memory, and the capacity."""
         limits = at.view.pods.accounting.limits(pod.cls.sample)
         for resource in (CPU, MEMORY):

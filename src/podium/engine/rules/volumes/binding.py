@@ -144,6 +144,9 @@ class BaseVolumeMatcher(Generic[K]):
     Subclasses say which volumes are candidates, and word the errors of their generation.
     """
 
+    #: What errors call the selector of a claim.
+    selector_word: str
+
     def __init__(
         self, claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume], at: Rows[K]
     ) -> None:
@@ -155,8 +158,12 @@ class BaseVolumeMatcher(Generic[K]):
         self.errors: dict[int, str] = {}
 
     def check_selector(self, claim: PersistentVolumeClaim) -> None:
-        """Raise `VolumeError` for a claim whose selector cannot be compiled."""
-        raise NotImplementedError
+        """A selector that cannot be compiled is an error, also without any candidate."""
+        try:
+            from_label_selector(claim.spec.selector, self.selector_word)
+        except SelectorError as error:
+            text = f"error creating internal label selector for claim: {claim.key}: {error}"
+            raise VolumeError(text) from error
 
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
@@ -575,6 +582,8 @@ def selected_node(claim: PersistentVolumeClaim, catalog: Catalog) -> str | None:
 class VolumeMatcher(BaseVolumeMatcher[K]):
     """Matches volumes to waiting claims, once per distinct combination of what rows offer."""
 
+    selector_word = "label selector"
+
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog = at.view.catalog
         self.provisioning = [claim for claim in claims if selected_node(claim, catalog)]
@@ -734,14 +743,6 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
             return selects(self.at, from_label_selector(capacity.node_topology))
         except SelectorError:
             return self.at.flags(False)  # noqa: FBT003 - a column of False
-
-    def check_selector(self, claim: PersistentVolumeClaim) -> None:
-        """A selector that cannot be compiled is an error, also without any candidate."""
-        try:
-            from_label_selector(claim.spec.selector, "label selector")
-        except SelectorError as error:
-            text = f"error creating internal label selector for claim: {claim.key}: {error}"
-            raise VolumeError(text) from error
 
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
@@ -957,6 +958,8 @@ def reaches_without_fields(volume: PersistentVolume, at: Rows[K]) -> Flags[K]:
 class PredicateVolumeMatcher(BaseVolumeMatcher[K]):
     """Matches volumes to waiting claims, once per distinct combination of reachable volumes."""
 
+    selector_word = "pod selector"
+
     def __init__(self, claims: list[PersistentVolumeClaim], at: Rows[K]) -> None:
         catalog: Catalog = at.view.catalog
         names = {claim.spec.storage_class_name or "" for claim in claims}
@@ -1012,14 +1015,6 @@ class PredicateVolumeMatcher(BaseVolumeMatcher[K]):
         if found.provisioner in ("", NO_PROVISIONER):
             return False
         return allowed[self.claims.index(claim)]
-
-    def check_selector(self, claim: PersistentVolumeClaim) -> None:
-        """A selector that cannot be compiled is an error, also without any candidate."""
-        try:
-            from_label_selector(claim.spec.selector, "pod selector")
-        except SelectorError as error:
-            text = f"error creating internal label selector for claim: {claim.key}: {error}"
-            raise VolumeError(text) from error
 
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]

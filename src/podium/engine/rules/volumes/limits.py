@@ -20,7 +20,6 @@ import numpy as np
 from podium.engine.framework.causes import VolumeLimit
 from podium.engine.framework.declaration import (
     FactoryArgs,
-    PluginContext,
     PluginDeclaration,
     PredicateDeclaration,
     plain,
@@ -191,10 +190,6 @@ def _missing(driver: str) -> Reason:
 
 def _has_driver(name: str, node: CsiNode) -> bool:
     return any(driver.name == name for driver in node.spec.drivers or ())
-
-
-def _limits_rule(_: object, context: PluginContext) -> NodeVolumeLimits:
-    return NodeVolumeLimits(requires_drivers=context.gates["VolumeLimitScaling"])
 
 
 def _wanted(pod: Incoming, catalog: Catalog) -> ClaimFacts:
@@ -434,7 +429,9 @@ NODE_VOLUME_LIMITS: Final = PluginDeclaration(
     "NodeVolumeLimits",
     "preFilter filter",
     "how many volumes a node can attach",
-    filter=_limits_rule,
+    filter=lambda _, context: NodeVolumeLimits(
+        requires_drivers=context.gates["VolumeLimitScaling"]
+    ),
     events={
         "CSINode Add": always,
         "CSINode Update": limit_grew,

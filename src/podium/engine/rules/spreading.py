@@ -1,15 +1,15 @@
-"""PodTopologySpread: spreads pods evenly over the domains of a topology key.
+"""Spreading: the plugin PodTopologySpread, and SelectorSpreadPriority of v1.13.
 
 Hard constraints reject domains with too many more pods than the emptiest one; soft ones score.
 A pod without constraints of its own gets the profile's defaults, with a selector made from its
-services and its controller.
+services and its controller. The priority spreads the pods of one service or controller.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -32,7 +32,9 @@ from podium.engine.framework.declaration import (
     Events,
     FeatureGates,
     PluginDeclaration,
+    PriorityDeclaration,
     arguments_record,
+    plain,
 )
 from podium.engine.framework.rule import (
     SKIPPED,
@@ -49,25 +51,15 @@ from podium.engine.framework.rule import (
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, Scalar, as_array, as_int
-from podium.engine.rows.written import logarithm, written
-from podium.engine.rules.plugins import (
-    MAX_SCORE,
-    WAKE_UPS,
-    counted_by,
-    label_key_errors,
-)
-from podium.engine.rules.spreading.constraints import (
-    HARD,
-    HOST,
-    SOFT,
-    SYSTEM_DEFAULTS,
-    Constraint,
-    SpreadDefaults,
-    constraints_of,
-    counted_rows,
-)
+from podium.engine.rows.written import logarithm, quotient, written
+from podium.engine.rules.node_affinity import matches_required_node, required_node
+from podium.engine.rules.plugins import MAX_SCORE, WAKE_UPS, counted_by, label_key_errors
+from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
+from podium.engine.rules.taints import has_untolerated
+from podium.engine.state.catalog import selectors_of, services_of
 from podium.engine.state.label_column import ABSENT
 from podium.engine.state.pod_class import KeptPerClass
+from podium.engine.state.selector_index import anchor_of_any
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.field_errors import child, duplicate, forbidden, invalid, required, unsupported
 from podium.objects.go_json import go_json
@@ -77,16 +69,216 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
 from podium.objects.names import quoted
 from podium.objects.selectors.faults import label_selector_fault
-from podium.objects.selectors.selectors import Requirement, Selector, from_label_selector
+from podium.objects.selectors.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Requirement,
+    Selector,
+    SelectorError,
+    from_label_selector,
+    from_map_literal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.row_groups import RowGroups
+    from podium.engine.state.catalog import Catalog
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.engine.state.tallies import LabelSet, Tally
     from podium.engine.state.view import View
+    from podium.objects.kinds.workloads import ReplicaSet, StatefulSet
+
+
+def tally_live_pods(view: View, namespace: str, selectors: tuple[Selector, ...]) -> Tally:
+    """A tally of the pods of a namespace, not being deleted, that some selector matches."""
+    return view.pods.tally(
+        ("living", namespace, selectors),
+        lambda labels: _is_live_match(labels, namespace, selectors),
+        lambda: anchor_of_any(selectors),
+    )
+
+
+def _is_live_match(labels: LabelSet, namespace: str, selectors: tuple[Selector, ...]) -> bool:
+    return (
+        labels.namespace == namespace
+        and not labels.terminating
+        and any(selector.matches(labels.labels) for selector in selectors)
+    )
+
+
+HOST = "kubernetes.io/hostname"
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+_KIND = {HARD: "hard", SOFT: "soft"}
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOST, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadDefaults:
+    """Constraints for pods without any: the built-in ones (System) or the profile's (List)."""
+
+    kind: str = "System"
+    constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
+    #: The hard and the soft ones, and what a class keeps of them for its pods.
+    by_action: dict[str, tuple[TopologySpreadConstraint, ...]] = field(
+        init=False, compare=False, repr=False
+    )
+    kept: dict[str, KeptPerClass[tuple[Constraint, ...]]] = field(
+        init=False, compare=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Sort the constraints by what is done where they cannot be satisfied."""
+        actions, listed = (HARD, SOFT), self.constraints
+        by_action = {a: tuple(c for c in listed if c.when_unsatisfiable == a) for a in actions}
+        object.__setattr__(self, "by_action", by_action)
+        object.__setattr__(self, "kept", {action: KeptPerClass() for action in actions})
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A topology spread constraint, compiled for one class of pods."""
+
+    key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int
+    honours_affinity: bool
+    honours_taints: bool
+    #: Its tally, with the tallies among which it was found.
+    _known: list[tuple[dict[object, Tally], Tally]] = field(
+        default_factory=list, compare=False, repr=False
+    )
+    #: The rows on which its pods count for a score; None if these are all.
+    counted: KeptPerClass[np.ndarray | None] = field(
+        default_factory=KeptPerClass, compare=False, repr=False
+    )
+
+    @property
+    def pods(self) -> str:
+        """The pods that count, as a selector that `kubectl` takes; equal requirements once."""
+        return ",".join(dict.fromkeys(map(str, self.selector.requirements)))
+
+    def tally(self, cls: PodClass, view: View) -> Tally:
+        """A tally of the pods that count. An empty selector counts none, though it matches all."""
+        tallies, known = view.pods.tallies, self._known
+        if known and known[0][0] is tallies:
+            return known[0][1]
+        selectors = () if self.selector.empty else (self.selector,)
+        found = tally_live_pods(view, cls.namespace, selectors)
+        known[:] = [(tallies, found)]
+        return found
+
+
+def constraints_of(
+    pod: Incoming, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    """The hard or soft constraints of a pod: its own, if it has any at all, else the defaults."""
+    cls = pod.cls
+    own = cls.spec.topology_spread_constraints
+    if not own and not defaults.by_action[action]:
+        return ()
+    # Own constraints have selectors of their own, whatever services and controllers there are.
+    changes = 0 if own else view.catalog.selections.changes
+    return defaults.kept[action].of(
+        cls,
+        changes,
+        lambda: _own(cls, own, action) if own else _default(cls, view, action, defaults),
+    )
+
+
+def _own(cls: PodClass, own: list[TopologySpreadConstraint], action: str) -> tuple[Constraint, ...]:
+    try:
+        return tuple(
+            _compiled(each, own_selector(each, cls.labels.labels))
+            for each in own
+            if each.when_unsatisfiable == action
+        )
+    except SelectorError as error:
+        faults = (
+            label_selector_fault(c.label_selector) for c in own if c.when_unsatisfiable == action
+        )
+        what = f"obtaining pod's {_KIND[action]} topology spread constraints"
+        raise AttemptError(f"{what}: {next(filter(None, faults))}") from error
+
+
+def _default(
+    cls: PodClass, view: View, action: str, defaults: SpreadDefaults
+) -> tuple[Constraint, ...]:
+    wanted = defaults.by_action[action]
+    selector = default_selector(cls, view.catalog) if wanted else EVERYTHING
+    return () if selector.empty else tuple(_compiled(each, selector) for each in wanted)
+
+
+def _compiled(each: TopologySpreadConstraint, selector: Selector) -> Constraint:
+    return Constraint(
+        key=each.topology_key,
+        max_skew=each.max_skew,
+        selector=selector,
+        min_domains=each.min_domains if each.min_domains is not None else 1,
+        honours_affinity=each.node_affinity_policy != "Ignore",
+        honours_taints=each.node_taints_policy == "Honor",
+    )
+
+
+def own_selector(each: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+    """The constraint's selector, with the pod's values of matchLabelKeys added."""
+    if each.label_selector is None:
+        return NOTHING
+    selector = from_label_selector(each.label_selector)
+    shared = [
+        Requirement(k, "In", (labels[k],)) for k in each.match_label_keys or () if k in labels
+    ]
+    return Selector((*selector.requirements, *shared)) if shared else selector
+
+
+def default_selector(cls: PodClass, catalog: Catalog) -> Selector:
+    """The selectors of the pod's services and controller together; everything without any."""
+    pairs: dict[str, str] = {}
+    for service in services_of(cls, catalog):
+        pairs.update(service.spec.selector or {})
+    owner = cls.owner
+    if owner is None and not pairs:
+        return EVERYTHING
+    if owner is not None and (owner.kind, owner.api_version) == ("ReplicationController", "v1"):
+        controller = catalog.replication_controllers.get(owner.name, cls.namespace)
+        pairs.update((controller.spec.selector if controller else None) or {})
+    selector = from_map_literal(pairs)
+    if owner is None or owner.api_version != "apps/v1":
+        return selector
+    found: ReplicaSet | StatefulSet | None = None
+    if owner.kind == "ReplicaSet":
+        found = catalog.replica_sets.get(owner.name, cls.namespace)
+    elif owner.kind == "StatefulSet":
+        found = catalog.stateful_sets.get(owner.name, cls.namespace)
+    if found is None:
+        return selector
+    try:
+        more = from_label_selector(found.spec.selector)
+    except SelectorError:
+        more = EVERYTHING
+    # A controller without a selector adds nothing.
+    return Selector((*selector.requirements, *more.requirements))
+
+
+def counted_rows(cls: PodClass, constraint: Constraint, at: Rows[K]) -> Flags[K]:
+    """The rows where a constraint counts pods, by nodeAffinityPolicy and nodeTaintsPolicy."""
+    counted = at.flags(True)  # noqa: FBT003 - a column of True
+    if constraint.honours_affinity and any(part is not None for part in required_node(cls)):
+        counted = counted & matches_required_node(cls, at)
+    if constraint.honours_taints:
+        shut = at.flag(
+            at.view.nodes.facts.taints, lambda t: has_untolerated(cls.spec.tolerations, t)
+        )
+        counted = counted & (shut ^ True)
+    return counted
+
 
 SKEW_EXCEEDED = Reason("node(s) didn't match pod topology spread constraints")
 TOPOLOGY_LABEL_MISSING = Reason(
@@ -866,4 +1058,128 @@ POD_TOPOLOGY_SPREAD: Final = PluginDeclaration(
     pre_filter_error='reading "PreFilterPodTopologySpread" from cycleState: not found',
     pre_score_error='error reading "PreScorePodTopologySpread" from cycleState: not found',
     events=_spread_events,
+)
+
+
+ZONE_WEIGHT = 2.0 / 3.0
+
+
+class SelectorSpreadPriority(ScoreRule):
+    """Prefers nodes, and with two thirds of the weight zones, with few pods of the same owner.
+
+    Owners are services and controllers. Zone totals cover the feasible nodes only.
+    """
+
+    kinds: tuple[str, ...] = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
+    name = "SelectorSpreadPriority"
+    formula = "fewer pods of the same owner on the node (1/3) and in its zone (2/3) are better"
+    always = Scope.CLUSTER
+    normalizes = True
+
+    def watched(self, cls: PodClass) -> Watched:
+        """Services and controllers that select the pod."""
+        return Watched.SELECTORS
+
+    def everywhere(self, pod: Incoming, view: View) -> Everywhere | None:
+        """The highest score if no service or controller selects the pod."""
+        return None if selectors_of(pod.cls, view.catalog) else Everywhere(HIGHEST_PRIORITY)
+
+    def score(self, pod: Incoming, at: Rows[K]) -> Ints[K]:
+        """How many pods of the same owner the node holds."""
+        selectors = selectors_of(pod.cls, at.view.catalog)
+        if not selectors:
+            return at.full(0)
+        return at.on_row(tally_live_pods(at.view, pod.cls.namespace, selectors))
+
+    def numbers(self, pod: Incoming, at: OneRow, among: ManyRows) -> Iterator[ScoreNumber]:
+        """The pods of the same owner on the node, and on the nodes of its zone that fit."""
+        selectors = selectors_of(pod.cls, at.view.catalog)
+        if not selectors:
+            return
+        tally = tally_live_pods(at.view, pod.cls.namespace, selectors)
+        yield ScoreNumber("pods of the same owner on the node", as_int(at.on_row(tally)))
+        zones = at.view.nodes.facts.zone
+        if zone := zones.ids.item(at.row):
+            there = among.index[among.ids(zones) == zone]
+            count = int(tally.rows[there].sum())
+            yield ScoreNumber("on the nodes of its zone that fit", count)
+
+    def normalize(self, pod: Incoming, at: ManyRows, raw: np.ndarray) -> np.ndarray:
+        """Fewer pods score higher; in floating point, truncated at the end."""
+        zones = at.ids(at.view.nodes.facts.zone)
+        by_zone = _by_zone(zones, raw)
+        most = int(raw.max(initial=0))
+        if (most + 1) * len(by_zone) > len(raw):
+            return _spread(raw, most, by_zone, zones)
+        # Few distinct pairs of count and zone: rate each pair once.
+        counts = np.tile(np.arange(most + 1), len(by_zone))
+        pairs = np.repeat(np.arange(len(by_zone)), most + 1)
+        table = _spread(counts, most, by_zone, pairs)
+        found: np.ndarray = table[zones * (most + 1) + raw]
+        return found
+
+    def normalize_one(
+        self,
+        pod: Incoming,
+        at: OneRow,
+        among: ManyRows,
+        raw: np.ndarray,
+        own: Ints[Scalar],
+    ) -> Any:
+        """The same for one row."""
+        zones = at.view.nodes.facts.zone
+        by_zone = _by_zone(among.ids(zones), raw)
+        spread = fewer_is_better(own, written(int(raw.max(initial=0))))
+        zone = zones.ids.item(at.row)
+        if not zone:
+            return at.truncate(spread)
+        there = written(int(by_zone[zone]))
+        zoned = fewer_is_better(there, written(int(by_zone.max())))
+        return at.truncate(_mixed(spread, zoned, quotient(2, 3)))
+
+
+def _by_zone(zones: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """The pods in each zone; none in zone 0, which stands for rows without a zone."""
+    by_zone = np.bincount(zones, weights=raw, minlength=1)
+    by_zone[0] = 0
+    return by_zone
+
+
+def _spread(counts: np.ndarray, most: int, by_zone: np.ndarray, zones: np.ndarray) -> np.ndarray:
+    """Scores of nodes with these counts in these zones; zone 0 means no zone."""
+    spread = fewer_is_better(counts, most)
+    zoned = fewer_is_better(by_zone, int(by_zone.max()))[zones]
+    mixed: np.ndarray = np.where(zones > 0, _mixed(spread, zoned, ZONE_WEIGHT), spread)
+    return mixed.astype(np.int64, copy=False)
+
+
+def _mixed(spread: Any, zoned: Any, weight: float) -> Any:
+    """The score by node, and with this weight that by zone."""
+    return spread * (1.0 - weight) + weight * zoned
+
+
+def fewer_is_better(counts: Any, most: int) -> Any:
+    """Scores from the highest, for no pods, down to 0, for the most."""
+    if most <= 0:
+        return counts * 0 + float(HIGHEST_PRIORITY)
+    return float(HIGHEST_PRIORITY) * ((most - counts) / most)
+
+
+class ServiceSpreadingPriority(SelectorSpreadPriority):
+    """The older name of SelectorSpreadPriority; upstream gives it the same inputs."""
+
+    name = "ServiceSpreadingPriority"
+
+
+SELECTOR_SPREAD_PRIORITY: Final = PriorityDeclaration(
+    "SelectorSpreadPriority",
+    "few pods of the same service or controller on the node and in its zone",
+    plain(SelectorSpreadPriority),
+    providers=BOTH_PROVIDERS,
+)
+
+SERVICE_SPREADING_PRIORITY: Final = PriorityDeclaration(
+    "ServiceSpreadingPriority",
+    "an old name of SelectorSpreadPriority",
+    plain(ServiceSpreadingPriority),
 )

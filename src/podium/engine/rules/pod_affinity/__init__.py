@@ -1,1 +1,0 @@
-"""Rules on affinity and anti-affinity between pods."""

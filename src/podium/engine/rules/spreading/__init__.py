@@ -1,1 +1,0 @@
-"""Rules that spread pods over nodes and topology domains."""
