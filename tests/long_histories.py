@@ -37,23 +37,79 @@ from builders import (
     tolerates,
     volume,
 )
-from builders_v1_36 import HARD, HOST, SOFT, ZONE, default_profile, owned, spec_with, spread
+from builders_v1_36 import (
+    HARD,
+    HOST,
+    SOFT,
+    ZONE,
+    configured,
+    default_profile,
+    owned,
+    spec_with,
+    spread,
+    with_args,
+)
 from podium.cluster.simulation import Simulation
 from podium.cluster.verification import Verification
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.tuning import Tuning
 from podium.engine.state.catalog import Catalog
+from podium.generations.known import GENERATIONS
 from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodResourceClaim
+from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from user_rules import MILD, extended
 
+#: A configuration whose scores of resources are those of no other profile here.
+OTHER_SCORES: dict[str, Any] = {
+    "pluginConfig": [
+        with_args(
+            "NodeResourcesFit",
+            scoringStrategy={
+                "type": "RequestedToCapacityRatio",
+                "resources": [{"name": "cpu", "weight": 3}, {"name": "memory", "weight": 1}],
+                "requestedToCapacityRatio": {
+                    "shape": [
+                        {"utilization": 0, "score": 0},
+                        {"utilization": 60, "score": 10},
+                        {"utilization": 100, "score": 4},
+                    ]
+                },
+            },
+        ),
+        with_args(
+            "PodTopologySpread",
+            defaultingType="List",
+            defaultConstraints=[
+                {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
+            ],
+        ),
+        with_args("InterPodAffinity", hardPodAffinityWeight=50),
+    ]
+}
+
+
+def _of_release(name: str, **options: Any) -> Profile:
+    """The default profile of a release."""
+    [found] = from_config(default_config(generation=GENERATIONS[name]), Options(**options))
+    return found
+
+
 PROFILES: dict[str, Profile] = {
+    "v1.34": _of_release("v1.34"),
+    "v1.35": _of_release("v1.35", ties="kube-scheduler"),
+    "v1.37": _of_release("v1.37"),
+    "v1.37 sampling": _of_release("v1.37", ties="kube-scheduler", percentage_of_nodes_to_score=30),
+    "v1.37 random": _of_release("v1.37", ties="random:7"),
     "v1.36": default_profile(),
+    "v1.36 other scores": configured(OTHER_SCORES)[0],
     "v1.36 round robin": default_profile(ties="round-robin"),
     "v1.36 user rules": extended(default_profile(), *MILD),
     "v1.13": from_provider("DefaultProvider", Options()),
+    "v1.13 packing": from_provider("ClusterAutoscalerProvider", Options(ties="random:7")),
+    "v1.13 sampling": from_provider("DefaultProvider", Options(percentage_of_nodes_to_score=30)),
     "v1.13 user rules": extended(from_provider("DefaultProvider", Options()), *MILD),
 }
 #: The ways of a long-lived cache differ by these; the first is what users have.
@@ -111,7 +167,8 @@ class LongHistory:
             profile = replace(profile, post_filters=())
         self._verification = Verification(every=1)
         self.simulation = Simulation(profile, verification=self._verification)
-        self._generation = plan.profile[:5]
+        #: Whether the release has plugins: spread constraints and devices.
+        self._has_plugins = not plan.profile.startswith("v1.13")
         self._pods = 0
         self._nodes: dict[str, Node] = {}
         self._placed: list[str] = []
@@ -144,7 +201,7 @@ class LongHistory:
             return kind
         app = dice.choice(APPS)
         kind["labels"] = {"app": app}
-        zone = ZONE if self._generation == "v1.36" else OLD_ZONE
+        zone = ZONE if self._has_plugins else OLD_ZONE
         key = dice.choice([zone, HOST])
         kind |= dice.choice(
             [
@@ -229,7 +286,7 @@ class LongHistory:
         )
         self._nodes[name] = made
         self.simulation.cache.put_node(made)
-        if self.plan.features and self._generation == "v1.36":
+        if self.plan.features and self._has_plugins:
             self._put_devices(name)
 
     def _put_devices(self, node_name: str) -> None:

@@ -111,14 +111,14 @@ class RichHistory(LongHistory):
             {"volumes": [ebs(dice.choice("xyz"))]},
             {"own_claim": dice.choice(["late", "made"])},
         ]
-        if self._generation == "v1.36":
+        if self._has_plugins:
             wishes += [{"devices": dice.choice([1, 1, 2])}, {"devices": 1, "shares": True}]
         return kind | dice.choice(wishes)
 
     def _about_zones(self, kind: Mapping[str, Any]) -> Mapping[str, Any]:
         """A class that is small, and that scores or filters look at by zone."""
         dice = self.dice
-        app, zone = dice.choice(APPS), ZONE if self._generation == "v1.36" else OLD_ZONE
+        app, zone = dice.choice(APPS), ZONE if self._has_plugins else OLD_ZONE
         other = dice.choice(APPS)
         wishes: list[dict[str, Any]] = [
             {"anti": [term({"app": other}, zone)]},
@@ -126,7 +126,7 @@ class RichHistory(LongHistory):
             {"prefers": [(7, term({"app": other}, zone))]},
             {"avoids": [(3, term({"app": other}, zone))]},
         ]
-        if self._generation == "v1.36":
+        if self._has_plugins:
             for when in (SOFT, HARD, SOFT):
                 constraint = spread(zone, 1, selector({"app": other}), when=when)
                 wishes.append({"more": {"topology_spread_constraints": [constraint]}})
@@ -246,7 +246,7 @@ class RichHistory(LongHistory):
 
     def _change_limits(self) -> None:
         """A node takes another number of volumes, or one is attached by somebody else."""
-        if self._generation != "v1.36" or not self._nodes:
+        if not self._has_plugins or not self._nodes:
             return
         dice = self.dice
         name = dice.choice(sorted(self._nodes))
