@@ -21,8 +21,6 @@ from control_plane.harness import ABSENT, PODS, ControlPlane, free_port
 from scheduler.api_server.conftest import Podium
 from scheduler.api_server.test_faults import all_placed, fill, waiting
 from scheduler.api_server.test_lease import TIMES, spec_of
-from small_disk import fill as fill_disk
-from small_disk import small_disk
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -97,30 +95,6 @@ def test_a_right_that_is_taken_away_and_given_back(plane: ControlPlane) -> None:
         for path in (BINDINGS, ROLES):
             with suppress(OSError):
                 plane.call("DELETE", f"{path}/{user}")
-
-
-def test_pods_are_bound_while_the_disk_of_the_history_is_full(
-    plane: ControlPlane, podium: Podium, tmp_path: Path
-) -> None:
-    since = fill(plane, 20)
-    with small_disk(tmp_path) as disk:
-        filler = fill_disk(disk, leave=8192)
-        with podium("--record", disk / "history") as program:
-            all_placed(plane)
-            create_many(plane, PODS, pods(80, prefix="full", cpu="120m"))
-            all_placed(plane)
-
-            def said() -> int:
-                return program.log.read_text("utf-8").count("No space left")
-
-            program.wait_for("it is told", said)
-            filler.unlink()
-            create_many(plane, PODS, pods(10, prefix="room", cpu="1m"))
-            all_placed(plane)
-            program.check()
-            assert said() == 1
-
-    assert_sound(plane, since)
 
 
 def token_for(plane: ControlPlane, account: str, secret: str) -> str:
