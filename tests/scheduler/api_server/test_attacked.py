@@ -72,7 +72,7 @@ def test_a_right_that_is_taken_away_and_given_back(plane: ControlPlane) -> None:
     plane.allow(user, [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}])
     binding = plane.get(f"{BINDINGS}/{user}")
     command = [
-        *(sys.executable, "-m", "podium", "run", "--kubeconfig", plane.kubeconfig_of(user)),
+        *(sys.executable, "-m", "podium", "run", "--kubeconfig", str(plane.kubeconfig_of(user))),
         *("--scheduler-name=podium", "--leader-elect=false", "--port=0"),
     ]
     try:
@@ -124,7 +124,7 @@ def test_a_token_that_is_refused_is_replaced_by_the_one_in_its_file(
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     command = [
-        *(sys.executable, "-m", "podium", "run", "--kubeconfig", kubeconfig),
+        *(sys.executable, "-m", "podium", "run", "--kubeconfig", str(kubeconfig)),
         *("--scheduler-name=podium", "--leader-elect=false", "--port=0"),
     ]
     try:
