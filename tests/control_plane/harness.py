@@ -163,7 +163,7 @@ class ControlPlane:
         self._running: list[Program] = []
         self._readable = readable
         self.api_server: Program | None = None
-        self.url = self.etcd = ""
+        self.url = self.etcd = self._peers = ""
 
     # Life
     def start(self) -> None:
@@ -207,8 +207,12 @@ class ControlPlane:
         subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=self.folder)
 
     def _start_etcd(self) -> None:
-        clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-        program = self._run(
+        self.etcd, self._peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self._start_etcd_again()
+
+    def _start_etcd_again(self) -> None:
+        clients, peers = self.etcd, self._peers
+        program = self._etcd = self._run(
             "etcd",
             self.programs / "etcd",
             f"--data-dir={self.folder / 'etcd'}",
@@ -219,7 +223,17 @@ class ControlPlane:
             f"--initial-cluster=default={peers}",
         )
         program.wait_for("etcd is healthy", lambda: _answers(f"{clients}/health"))
-        self.etcd = clients
+
+    @contextmanager
+    def etcd_away(self) -> Iterator[None]:
+        """Etcd is dead for a while, and back at the same address with all that it had."""
+        self._running.remove(self._etcd)
+        self._etcd.kill()
+        try:
+            yield
+        finally:
+            self._start_etcd_again()
+            until("the API server has etcd", lambda: self._quietly("/readyz"), 60)
 
     def _start_api_server(self) -> None:
         self.url = f"https://127.0.0.1:{free_port()}"
