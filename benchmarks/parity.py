@@ -40,7 +40,7 @@ nominations, volumes and devices. No recording is filtered.
 REST = """
 ## What differs, and why
 
-{found}
+In recordings: {found} Placements beside running schedulers are under "Other comparisons".
 
 The real program leaves some answers to chance. They are compared as sets, or not recorded:
 
@@ -57,8 +57,7 @@ Ties of v1.13 follow a counter, and the node itself is compared.
 
 | what | with what | result |
 |---|---|---|
-{suites}| `podium history judge` and the shadow, on a real API server | {bursts} |
-| decisions of `podium run` | the same decision without kept answers | {inside} |
+{suites}{bursts}| decisions of `podium run` | the same decision without kept answers | {inside} |
 
 ## What recordings do not cover
 
@@ -74,6 +73,12 @@ Ties of v1.13 follow a counter, and the node itself is compared.
 _BURSTS = re.compile(
     r"gave ([\d,]+) placements beside (kube-scheduler [\d.]*\d):[^.]*?, none different", re.DOTALL
 )
+#: A row of the table there: release, workers, placements, those different, and when.
+_SAMPLED = re.compile(
+    r"^\| kube-scheduler (v\S+) \| (\w+) \| ([\d,]+) \|.* \| ([\d,]+) \| ([\d-]+) \|$",
+    re.MULTILINE,
+)
+_JUDGED = "`podium history judge` and the shadow, on a real API server"
 _INSIDE = "[checked as it runs](reliability.md)"
 
 
@@ -204,11 +209,19 @@ def _row(name: str, versions: str, found: list[Figures], tied: int) -> str:
 
 
 def _bursts() -> str:
-    """What was judged beside a real scheduler, as the page about judging has it."""
-    found = _BURSTS.search((DOCS / "history.md").read_text("utf-8"))
-    if found is None:
+    """Rows about what was judged beside real schedulers, as the page about judging has it."""
+    text = (DOCS / "history.md").read_text("utf-8")
+    found, sampled = _BURSTS.search(text), _SAMPLED.findall(text)
+    if found is None or not sampled:
         raise SystemExit("docs/history.md does not say what came of a burst")
-    return f"placements of {found[2]} | [none of {found[1]} is different](history.md)"
+    rows = [f"placements of {found[2]} | [none of {found[1]} is different](history.md)"]
+    for version, workers, placements, different, date in sampled:
+        named = "worker" if workers == "one" else "workers"
+        other = f"kube-scheduler {version}, {workers} {named}, the default share of nodes"
+        rows.append(
+            f"placements of {other} | [{different} of {placements} different](history.md) on {date}"
+        )
+    return "".join(f"| {_JUDGED} | {row} |\n" for row in rows)
 
 
 def _suites() -> Iterator[str]:

@@ -7,7 +7,8 @@ of a newer kube-scheduler in `PODIUM_KUBE_SCHEDULER` lets that one be judged as 
 
 Both sides score all nodes, or a share of them as by default with `parallelism: 1`: then the order
 in which nodes are looked at leaves no doubt. API servers before v1.27 list nodes in no order, so
-these nodes come when everybody watches.
+these nodes come when everybody watches. A newer kube-scheduler is judged with its sixteen workers,
+too. It needs an API server of its time, whose folder `KUBEBUILDER_ASSETS` names.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEWER = os.environ.get("PODIUM_KUBE_SCHEDULER", "")
 #: Enough to see each rule at work, and the size that is promised.
 FEW, MANY = 240, 5_000
+#: Pods and unequal nodes, where a share of the nodes is looked at.
+SAMPLED = [(FEW, 160), pytest.param(3_000, 1_000, marks=pytest.mark.soak)]
 ALIKE_SCORES = """apiVersion: kubescheduler.config.k8s.io/{version}
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
@@ -72,8 +75,9 @@ percentageOfNodesToScore: 100
 profiles: [{schedulerName: {name}}]
 """
 WHOLE = "percentageOfNodesToScore: 100"
-#: As many nodes are looked at as by default, one after the other.
+#: As many nodes are looked at as by default: one after the other, or by sixteen workers.
 SHARE = "percentageOfNodesToScore: 0\nparallelism: 1"
+DEFAULT_SHARE = "percentageOfNodesToScore: 0"
 PACKING = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
@@ -91,10 +95,10 @@ profiles:
 """
 
 
-def cluster_nodes(pods: int, *, sampled: bool = False) -> Iterator[dict[str, Any]]:
-    """Equal nodes; for schedulers that look at a share of them, more than 100 unequal ones."""
+def cluster_nodes(pods: int, *, sampled: int = 0) -> Iterator[dict[str, Any]]:
+    """Equal nodes; for schedulers that look at a share of them, so many unequal ones."""
     sizes = [("4", "32Gi"), ("8", "16Gi"), ("6", "48Gi"), ("16", "64Gi"), ("2", "8Gi")]
-    for number in range(160 if sampled else max(30, pods // 10)):
+    for number in range(sampled or max(30, pods // 10)):
         name = f"node-{number:05}"
         cpu, memory = sizes[number * 7 % len(sizes) if sampled else 0]
         room = {"cpu": cpu, "memory": memory, "pods": "110"}
@@ -288,12 +292,14 @@ class Beside:
         pods: int,
         *flags: str,
         late: bool = False,
-        sampled: bool = False,
+        sampled: int = 0,
+        raced: bool = False,
     ) -> list[dict[str, Any]]:
         """Judge the scheduler of this name as it places a burst, and afterwards.
 
         One that is *late* starts when the pods have been there for a while. One by which nodes are
-        *sampled* watches when the nodes come.
+        *sampled* watches when so many nodes come; if its workers *raced*, one placement in a
+        thousand may have no explanation.
         """
         plane, port = self._plane, free_port()
         nodes = list(cluster_nodes(pods, sampled=sampled))
@@ -320,7 +326,8 @@ class Beside:
         offline = judged(self._history)
         for told, found in (("shadow", live), ("judge", offline)):
             self._tell(told, summary(found))
-            assert_judged("late" if late else kind, found, at_least=placed)
+            judged_as = "late" if late else "raced" if raced else kind
+            assert_judged(judged_as, found, at_least=placed)
         return [live, offline]
 
 
@@ -343,7 +350,7 @@ def asked(port: int) -> dict[str, Any]:
 
 
 def summary(found: dict[str, Any]) -> str:
-    kinds = ("same", "asGood", "asGoodInAnotherOrder", "different")
+    kinds = ("same", "asGood", "bestOfLookedAt", "asGoodInAnotherOrder", "different")
     return f"{found['pods']} placements " + "/".join(str(found[kind]) for kind in kinds)
 
 
@@ -355,6 +362,8 @@ def assert_judged(kind: str, found: dict[str, Any], *, at_least: int) -> None:
         # When exactly pods failed, and were tried again, cannot be seen: of a small burst one
         # placement may be explained by none of the orders that are tried, of a large one 0.1 %.
         assert found["different"] <= max(1, found["pods"] // 1000), different
+    elif kind == "raced":
+        assert found["different"] <= found["pods"] // 1000, different
     else:
         assert found["different"] == 0, different
         assert kind == "late" or found["asGoodInAnotherOrder"] == 0
@@ -392,7 +401,7 @@ def test_podium_with_one_worker_chooses_the_same_nodes(
 ) -> None:
     flags = config_flag(tmp_path, ALL_SCORES.replace(WHOLE, SHARE), name="podium")
     other = podium("--recorded-nodes", "0", *flags)
-    for found in beside.check(other, "podium", "mixed", FEW, *flags, sampled=True):
+    for found in beside.check(other, "podium", "mixed", FEW, *flags, sampled=160):
         assert found["same"] == found["pods"]
 
 
@@ -404,7 +413,7 @@ def test_kube_scheduler_1_20_with_one_worker_agrees(
         tmp_path, ALIKE_SCORES.replace(WHOLE, SHARE), version="v1", plugin="NodeResourcesFit"
     )
     other = older(plane, SHARE)
-    for found in beside.check(other, "default-scheduler", "plain", FEW, *flags, sampled=True):
+    for found in beside.check(other, "default-scheduler", "plain", FEW, *flags, sampled=160):
         assert found["same"] + found["asGood"] == found["pods"]
 
 
@@ -435,12 +444,23 @@ if NEWER:
         other = kube_scheduler(plane, NEWER, ALL_SCORES.replace("{name}", name))
         beside.check(other, name, kind, pods, *flags)
 
+    @pytest.mark.parametrize(("pods", "nodes"), SAMPLED)
     def test_a_newer_kube_scheduler_with_one_worker_chooses_the_same_nodes(
-        plane: ControlPlane, beside: Beside, tmp_path: Path
+        plane: ControlPlane, beside: Beside, tmp_path: Path, pods: int, nodes: int
     ) -> None:
         name = "default-scheduler"
         config = ALL_SCORES.replace(WHOLE, SHARE)
         flags = config_flag(tmp_path, config, name=name)
         other = kube_scheduler(plane, NEWER, config.replace("{name}", name))
-        for found in beside.check(other, name, "mixed", FEW, *flags, sampled=True):
+        for found in beside.check(other, name, "mixed", pods, *flags, sampled=nodes):
             assert found["same"] == found["pods"]
+
+    @pytest.mark.parametrize(("pods", "nodes"), SAMPLED)
+    def test_a_newer_kube_scheduler_with_sixteen_workers_agrees(
+        plane: ControlPlane, beside: Beside, tmp_path: Path, pods: int, nodes: int
+    ) -> None:
+        name = "default-scheduler"
+        config = ALL_SCORES.replace(WHOLE, DEFAULT_SHARE)
+        flags = config_flag(tmp_path, config, name=name)
+        other = kube_scheduler(plane, NEWER, config.replace("{name}", name))
+        beside.check(other, name, "mixed", pods, *flags, sampled=nodes, raced=True)
