@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from podium.lab.api.status import StatusError
@@ -31,6 +33,19 @@ def test_the_history_is_bounded_by_bytes() -> None:
     ]
     with pytest.raises(StatusError, match="too old resource version"):
         table.events_since(table.compacted - 1)
+
+
+def test_watches_leave_nothing_in_the_history() -> None:
+    table = updated(40, 200_000)
+    tracemalloc.start()
+    try:
+        sent = sum(len(event.line) for event in table.history)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert sent > table.history_bytes
+    assert kept < table.history_bytes // 20
 
 
 def test_the_newest_event_stays_however_large_it_is() -> None:

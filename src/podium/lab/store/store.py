@@ -73,7 +73,7 @@ class ObjectVersion:
 class WatchEvent:
     """A write to an object: its type, and the records before and after it."""
 
-    __slots__ = ("_line", "before", "record", "type", "version")
+    __slots__ = ("before", "record", "type", "version")
 
     def __init__(self, type: str, record: ObjectVersion, before: ObjectVersion | None) -> None:  # noqa: A002
         """An event of *type*; the record of a deletion is the last state with a new version."""
@@ -81,14 +81,11 @@ class WatchEvent:
         self.record = record
         self.before = before
         self.version = record.version
-        self._line: bytes | None = None
 
     @property
     def line(self) -> bytes:
-        """The event as a line of a watch response, encoded once for all watches."""
-        if self._line is None:
-            self._line = line_of(self.type, self.record.data)
-        return self._line
+        """The event as a line of a watch response."""
+        return line_of(self.type, self.record.data)
 
 
 def line_of(type: str, data: bytes) -> bytes:  # noqa: A002
