@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from podium.lab.api.resources import stored
@@ -555,6 +556,19 @@ def lost_nominations(world: World) -> list[str]:
         if _waits(pod)
         and ((pod.get("status") or {}).get("nominatedNodeName") or "") not in {"", *nodes}
     ]
+
+
+def gave_up_nominations(world: World, since: float) -> bool:
+    """Whether a replica has taken a nomination back from a pod that waits, since that time."""
+    return any(
+        entry.kind == "Pod"
+        and bool(entry.writer)
+        and bool(((entry.before or {}).get("status") or {}).get("nominatedNodeName"))
+        and entry.after is not None
+        and _waits(entry.after)
+        and not (entry.after.get("status") or {}).get("nominatedNodeName")
+        for entry in takewhile(lambda each: each.time >= since, reversed(world.history))
+    )
 
 
 def stored_findings(world: World) -> Iterator[str]:

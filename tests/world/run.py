@@ -561,13 +561,15 @@ class World:
     def _waits_for_time(self) -> bool:
         """Whether a pod may wait that no event wakes: it is attempted again after a time.
 
-        Nothing tells that a node is gone to which a pod is nominated, and v1.13 parks a pod whose
-        extender could not be asked.
+        Nothing tells that a node is gone to which a pod is nominated. v1.13 parks a pod whose
+        extender could not be asked, and wakes no other pod when one gives up its nomination.
         """
-        failed = any(what.startswith("extender ") for what in self.network.injected)
-        return (self.plan.generation == "v1.13" and failed) or bool(
-            invariants.lost_nominations(self)
-        )
+        if self.plan.generation == "v1.13":
+            failed = any(what.startswith("extender ") for what in self.network.injected)
+            since = self.cluster.time - LONGEST_BACKOFF
+            if failed or invariants.gave_up_nominations(self, since):
+                return True
+        return bool(invariants.lost_nominations(self))
 
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""

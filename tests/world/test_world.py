@@ -102,6 +102,7 @@ def test_many_seeds(seeds: range, record_property: Callable[[str, object], None]
         pytest.param(5969, id="a refusal after a lost answer is told once the pod was read"),
         pytest.param(8405, id="a pod is deleted whose nomination was never written"),
         pytest.param(9122, id="pods are evicted and made anew while a watch has its pause"),
+        pytest.param(300365, id="v1.13 wakes no pod when another gives up its nomination"),
     ],
 )
 def test_seeds_that_failed_once(seed: int) -> None:
