@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lab.patch.patched_pod import POD, rejection
-from podium.lab.api.media_types import JSON_PATCH
+from podium.lab.api.encoding import JSON_PATCH
 from podium.lab.api.status import StatusError
 from podium.lab.patch.patches import apply_patch
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.patch.patched_pod import rejection
-from podium.lab.api.media_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from podium.lab.api.encoding import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from podium.lab.api.status import StatusError
 from podium.lab.patch.patches import apply_patch, merge_patch
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.patch.patched_pod import POD, rejection
-from podium.lab.api.media_types import STRATEGIC_MERGE_PATCH
+from podium.lab.api.encoding import STRATEGIC_MERGE_PATCH
 from podium.lab.patch.patches import apply_patch
 
 

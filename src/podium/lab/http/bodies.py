@@ -8,8 +8,7 @@ import msgspec
 
 from podium.errors import InputError
 from podium.lab.api.conversion import to_stored
-from podium.lab.api.encoding import encode
-from podium.lab.api.media_types import JSON, PROTOBUF
+from podium.lab.api.encoding import JSON, PROTOBUF, encode
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.http import protobuf

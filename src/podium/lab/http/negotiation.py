@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from podium.lab.api.media_types import JSON, OBJECT_TYPES
+from podium.lab.api.encoding import JSON, OBJECT_TYPES
 from podium.lab.api.status import not_acceptable, unsupported_media_type
 
 WHOLE, TABLE, PARTIAL_METADATA = "", "Table", "PartialObjectMetadata"

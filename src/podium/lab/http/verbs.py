@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.lab.api.conversion import to_served, to_stored
-from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
+from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import IDLE, Resource
 from podium.lab.api.status import method_not_allowed, success, unsupported_media_type

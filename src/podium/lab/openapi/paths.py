@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from podium.lab.api.media_types import PATCH_TYPES, STRATEGIC_MERGE_PATCH
+from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH
 from podium.lab.api.resources import Resource
 from podium.lab.openapi.custom import custom_definition_name
 from podium.lab.openapi.definitions import PATCH, definition_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from podium.lab.api.media_types import (
+from podium.lab.api.encoding import (
     JSON_PATCH,
     MERGE_PATCH,
     PATCH_TYPES,

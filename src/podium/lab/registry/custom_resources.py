@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podium.lab.api.custom_version import CustomVersion
 from podium.lab.api.field_errors import FieldError
-from podium.lab.api.resources import Resource, Subresource
+from podium.lab.api.resources import CustomVersion, Resource, Subresource
 from podium.lab.api.status import bad_request, invalid
 from podium.lab.schema.structural import prune, set_defaults
 from podium.lab.validation.custom_objects import validate_custom_object

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from podium.lab.api.encoding import APPLY_PATCH
 from podium.lab.api.field_errors import FieldError
-from podium.lab.api.media_types import APPLY_PATCH
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (

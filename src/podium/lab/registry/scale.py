@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.field_errors import invalid_value
-from podium.lab.api.media_types import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import (

@@ -9,8 +9,8 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from podium.lab.api.custom_version import CustomVersion
 from podium.lab.api.encoding import encode
+from podium.lab.api.resources import CustomVersion
 from podium.lab.kinds.formats import time_since
 from podium.lab.kinds.object_fields import name_of
 from podium.objects.kinds.meta import JsonObject

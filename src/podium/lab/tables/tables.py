@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from podium.lab.api.custom_version import CustomVersion
+from podium.lab.api.resources import CustomVersion
 from podium.lab.kinds.known import KINDS
 from podium.lab.kinds.object_fields import metadata_of, name_of, text_at
 from podium.lab.kinds.printer import Printer

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
-from podium.lab.api.media_types import APPLY_PATCH, MERGE_PATCH
+from podium.lab.api.encoding import APPLY_PATCH, MERGE_PATCH
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
