@@ -60,7 +60,7 @@ INSIDE = {
     "lab": (
         "contents",
         "controllers http",
-        "openapi registry tables",
+        "openapi registry",
         "kinds",
         "patch store validation",
         "schema",

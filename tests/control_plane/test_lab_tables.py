@@ -17,7 +17,7 @@ import pytest
 
 from control_plane.harness import ADMIN, ControlPlane
 from podium.lab.api.resources import TABLE
-from podium.lab.tables.tables import table
+from podium.lab.kinds.tables import table
 
 CORE, APPS = "/api/v1/namespaces/tables", "/apis/apps/v1/namespaces/tables"
 PODS, NODES = f"{CORE}/pods", "/api/v1/nodes"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from podium.errors import InputError
 from podium.lab.controllers.devices.device_driver import DRIVER, MOST_DEVICES, DeviceSet
-from podium.lab.validation.device_names import validate_attribute_name, validate_driver
+from podium.lab.kinds.device_fields import validate_attribute_name, validate_driver
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_subdomain
 from podium.objects.resource_names import is_extended

@@ -12,8 +12,8 @@ from podium.lab.api.status import StatusError
 from podium.lab.http.list_pages import Page
 from podium.lab.http.negotiation import PARTIAL_METADATA, TABLE, WHOLE, Representation
 from podium.lab.http.requests import Send
+from podium.lab.kinds.tables import custom_table, table
 from podium.lab.store.store import ObjectVersion, line_of
-from podium.lab.tables.tables import custom_table, table
 from podium.objects.kinds.meta import JsonObject
 
 Headers = tuple[tuple[bytes, bytes], ...]

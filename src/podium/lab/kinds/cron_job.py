@@ -9,11 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, not_supported, required
-from podium.lab.kinds.formats import NONE, UNSET, age, container_cells, selector_text, time_since
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import list_at, name_of, object_at, text_at
 from podium.lab.kinds.pod import set_template_defaults
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import (
+    NONE,
+    UNSET,
+    Printer,
+    age,
+    container_cells,
+    list_at,
+    name_of,
+    object_at,
+    selector_text,
+    text_at,
+    time_since,
+)
 from podium.lab.schema.cron_schedule import ScheduleError, parse_schedule, zone_of
 from podium.objects.kinds.meta import JsonObject
 

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.formats import NONE, UNSET, age
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import list_at, name_of, object_at, text_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import NONE, UNSET, Printer, age, list_at, name_of, object_at, text_at
 from podium.lab.validation.names import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 

@@ -11,13 +11,15 @@ from podium.lab.api.field_errors import FieldErrors, invalid_value
 from podium.lab.kinds.device_fields import (
     name_and_age,
     validate_config,
+    validate_driver,
     validate_items,
+    validate_label,
+    validate_pool_name,
     validate_selector,
 )
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.kinds.printer import Printer
 from podium.lab.kinds.resource_slice import validate_taint
-from podium.lab.validation.device_names import validate_driver, validate_label, validate_pool_name
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.resource_names import is_extended
 

@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.formats import NONE, age, duration, parse_time
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import (
+from podium.lab.kinds.pod import validate_pod_spec
+from podium.lab.kinds.printer import (
+    NONE,
+    Printer,
+    age,
     condition_status,
+    duration,
     metadata_of,
     name_of,
     number_at,
     object_at,
+    parse_time,
 )
-from podium.lab.kinds.pod import validate_pod_spec
-from podium.lab.kinds.printer import Printer
 from podium.lab.kinds.workload_fields import (
     IMMUTABLE,
     UNMATCHED,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from podium.lab.api.resources import Resource
 from podium.lab.kinds import (
-    access,
     autoscaler,
     config_map,
     cron_job,
@@ -18,8 +17,6 @@ from podium.lab.kinds import (
     disruption_budget,
     event,
     job,
-    lease,
-    limit_range,
     namespace,
     node,
     other_kinds,
@@ -40,7 +37,6 @@ from podium.lab.kinds.kind import CustomStrategy, CustomStrategyWithoutStatus, K
 
 #: The kinds with anything of their own, by name.
 KINDS: Mapping[str, KindStrategy] = {
-    **access.KINDS,
     **autoscaler.KINDS,
     **config_map.KINDS,
     **cron_job.KINDS,
@@ -52,8 +48,6 @@ KINDS: Mapping[str, KindStrategy] = {
     **disruption_budget.KINDS,
     **event.KINDS,
     **job.KINDS,
-    **lease.KINDS,
-    **limit_range.KINDS,
     **namespace.KINDS,
     **node.KINDS,
     **other_kinds.KINDS,

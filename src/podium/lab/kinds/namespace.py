@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.kinds.formats import age
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import name_of, text_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import Printer, age, name_of, text_at
 from podium.lab.validation.names import dns_label_reasons
 from podium.objects.kinds.meta import JsonObject
 

@@ -16,10 +16,18 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.kinds.formats import NONE, UNKNOWN, age
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import condition_status, list_at, name_of, object_at, text_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import (
+    NONE,
+    UNKNOWN,
+    Printer,
+    age,
+    condition_status,
+    list_at,
+    name_of,
+    object_at,
+    text_at,
+)
 from podium.lab.validation.placement import EFFECTS
 from podium.lab.validation.quantities import validate_quantity
 from podium.lab.validation.selectors import validate_qualified_name

@@ -1,6 +1,6 @@
-"""Kinds with a table and nothing else of their own: defaults, validation, table.
+"""Kinds with little of their own: defaults, validation, table.
 
-Upstream: pkg/printers/internalversion.
+Upstream: pkg/apis/coordination, pkg/apis/core, pkg/apis/rbac, pkg/printers/internalversion.
 """
 
 from __future__ import annotations
@@ -8,11 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.kinds.formats import NONE, age, container_cells, labels_text
+from podium.lab.api.field_errors import FieldErrors, invalid_value
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import list_at, name_of, number_at, object_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import (
+    NONE,
+    Printer,
+    age,
+    container_cells,
+    labels_text,
+    list_at,
+    name_of,
+    number_at,
+    object_at,
+    text_at,
+)
 from podium.lab.kinds.workload_fields import wanted_replicas
+from podium.lab.validation.names import path_segment_reasons
 from podium.objects.kinds.meta import JsonObject
 
 
@@ -64,14 +75,56 @@ def _scale_cells(scale: JsonObject, now: float) -> list[Any]:
     return [name, wanted_replicas(scale), number_at(scale, "status", "replicas"), age(scale, now)]
 
 
+def validate_lease(item: JsonObject) -> FieldErrors:
+    """Validate a lease: its duration and its transitions."""
+    spec = item.get("spec") or {}
+    seconds = spec.get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield invalid_value("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+    changes = spec.get("leaseTransitions")
+    if changes is not None and changes < 0:
+        what = "must be greater than or equal to 0"
+        yield invalid_value("spec.leaseTransitions", changes, what)
+
+
+def _lease_cells(lease: JsonObject, now: float) -> list[Any]:
+    return [name_of(lease), text_at(lease, "spec", "holderIdentity"), age(lease, now)]
+
+
+def set_limit_range_defaults(item: JsonObject) -> None:
+    """Set the defaults of container limits: `max` for the limit, and that for the request."""
+    for limit in (item.get("spec") or {}).get("limits") or ():
+        if limit.get("type") != "Container":
+            continue
+        default = limit.setdefault("default", {})
+        for name, amount in (limit.get("max") or {}).items():
+            default.setdefault(name, amount)
+        asked = limit.setdefault("defaultRequest", {})
+        for name, amount in default.items():
+            asked.setdefault(name, amount)
+        for name, amount in (limit.get("min") or {}).items():
+            asked.setdefault(name, amount)
+
+
 KINDS: Mapping[str, KindStrategy] = {
+    "ClusterRole": KindStrategy(name_rule=path_segment_reasons),
+    "ClusterRoleBinding": KindStrategy(name_rule=path_segment_reasons),
     "ControllerRevision": KindStrategy(
         table=Printer("Name, Controller, Revision, Age", _controller_revision_cells)
     ),
+    "Lease": KindStrategy(
+        validate=validate_lease,
+        allows_unconditional_update=False,
+        allows_create_on_update=True,
+        table=Printer("Name, Holder, Age", _lease_cells),
+    ),
+    "LimitRange": KindStrategy(set_defaults=set_limit_range_defaults),
     "PodTemplate": KindStrategy(
         table=Printer("Name, Containers, Images, Pod Labels", _pod_template_cells)
     ),
     "ResourceQuota": KindStrategy(table=Printer("Name, Request, Limit, Age", _quota_cells)),
+    "Role": KindStrategy(name_rule=path_segment_reasons),
+    "RoleBinding": KindStrategy(name_rule=path_segment_reasons),
     "Scale": KindStrategy(table=Printer("Name, #Desired, #Available, Age", _scale_cells)),
     "ServiceAccount": KindStrategy(table=Printer("Name, Age", _named_cells)),
 }

@@ -9,17 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, required
-from podium.lab.kinds.formats import UNSET, age
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import metadata_of, name_of, object_at, text_at
-from podium.lab.kinds.printer import Printer
-from podium.lab.kinds.volume_fields import (
+from podium.lab.kinds.persistent_volume import (
     access_modes_cell,
     pending_status,
     storage_class_cell,
     validate_access_modes,
     validate_class_and_mode,
 )
+from podium.lab.kinds.printer import UNSET, Printer, age, metadata_of, name_of, object_at, text_at
 from podium.lab.validation.quantities import is_positive
 from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject

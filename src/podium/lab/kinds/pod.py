@@ -18,20 +18,23 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.kinds.formats import NONE, age, parse_time, time_since
+from podium.lab.kinds.device_fields import validate_label
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import (
+from podium.lab.kinds.printer import (
+    NONE,
+    Printer,
+    age,
     condition_status,
     list_at,
     metadata_of,
     name_of,
     number_at,
     object_at,
+    parse_time,
     text_at,
+    time_since,
 )
-from podium.lab.kinds.printer import Printer
 from podium.lab.validation.containers import validate_containers, validate_unique_name
-from podium.lab.validation.device_names import validate_label
 from podium.lab.validation.names import NameRule, dns_label_reasons, dns_subdomain_reasons
 from podium.lab.validation.placement import validate_placement
 from podium.lab.validation.quantities import validate_quantity

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors
-from podium.lab.kinds.formats import NONE
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import NONE, Printer
 from podium.lab.kinds.workload_fields import (
     new_replica_status,
     replicated_cells,

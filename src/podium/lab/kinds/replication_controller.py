@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, not_supported, required
-from podium.lab.kinds.formats import labels_text
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import object_at
 from podium.lab.kinds.pod import validate_pod_spec
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import Printer, labels_text, object_at
 from podium.lab.kinds.workload_fields import (
     UNMATCHED,
     new_replica_status,

@@ -21,25 +21,21 @@ from podium.lab.kinds.device_fields import (
     EFFECTS,
     MOST_ITEMS,
     name_and_age,
-    validate_config,
-    validate_items,
-    validate_raw,
-    validate_selector,
-)
-from podium.lab.kinds.formats import age
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import list_at, metadata_of, name_of, object_at
-from podium.lab.kinds.printer import Printer
-from podium.lab.validation.device_names import (
     validate_binding_conditions,
     validate_class_name,
+    validate_config,
     validate_device_name,
     validate_driver,
     validate_fully_qualified_name,
+    validate_items,
     validate_label,
     validate_pool_name,
+    validate_raw,
+    validate_selector,
     validate_share,
 )
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.printer import Printer, age, list_at, metadata_of, name_of, object_at
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
 from podium.objects.kinds.meta import JsonObject

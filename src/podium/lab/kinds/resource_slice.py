@@ -20,19 +20,18 @@ from podium.lab.api.field_errors import (
     too_long,
     too_many,
 )
-from podium.lab.kinds.device_fields import EFFECTS, validate_items
-from podium.lab.kinds.formats import age
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import name_of, text_at
-from podium.lab.kinds.printer import Printer
-from podium.lab.validation.device_names import (
+from podium.lab.kinds.device_fields import (
+    EFFECTS,
     validate_attribute_name,
     validate_binding_conditions,
     validate_device_name,
     validate_driver,
+    validate_items,
     validate_label,
     validate_pool_name,
 )
+from podium.lab.kinds.kind import KindStrategy
+from podium.lab.kinds.printer import Printer, age, name_of, text_at
 from podium.lab.validation.names import dns_subdomain_reasons
 from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
 from podium.objects.kinds.meta import JsonObject

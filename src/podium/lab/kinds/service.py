@@ -16,10 +16,19 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.kinds.formats import NONE, UNKNOWN, age, first_three, labels_text
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import list_at, name_of, object_at, text_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import (
+    NONE,
+    UNKNOWN,
+    Printer,
+    age,
+    first_three,
+    labels_text,
+    list_at,
+    name_of,
+    object_at,
+    text_at,
+)
 from podium.lab.validation.containers import PROTOCOLS, validate_port_number
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.names import dns_1035_label_reasons, port_name_reasons

@@ -9,10 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.lab.api.field_errors import FieldErrors, forbidden_field, not_supported, required
-from podium.lab.kinds.formats import age, parse_time
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.object_fields import metadata_of, name_of, object_at, text_at
-from podium.lab.kinds.printer import Printer
+from podium.lab.kinds.printer import (
+    Printer,
+    age,
+    metadata_of,
+    name_of,
+    object_at,
+    parse_time,
+    text_at,
+)
 from podium.lab.validation.selectors import validate_qualified_name
 from podium.objects.kinds.meta import JsonObject
 

@@ -11,9 +11,15 @@ from typing import Any
 import msgspec
 
 from podium.lab.api.field_errors import FieldErrors, invalid_value, not_supported, required
-from podium.lab.kinds.formats import age, container_cells, selector_text
-from podium.lab.kinds.object_fields import name_of, number_at, object_at
 from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
+from podium.lab.kinds.printer import (
+    age,
+    container_cells,
+    name_of,
+    number_at,
+    object_at,
+    selector_text,
+)
 from podium.lab.validation.metadata import validate_labels
 from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject, LabelSelector

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podium.lab.api.resources import TABLE
-from podium.lab.kinds.formats import duration
-from podium.lab.tables.tables import table
+from podium.lab.kinds.printer import duration
+from podium.lab.kinds.tables import table
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 HOUR_AGO = "2025-12-31T23:00:00Z"

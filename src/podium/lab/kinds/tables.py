@@ -1,18 +1,21 @@
-"""Tables of custom objects: the columns of their definition, read by simple JSON paths.
+"""Tables of objects of one kind; those of custom objects have the columns of their definition.
 
-Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
+Upstream: pkg/printers/internalversion,
+apiextensions-apiserver/pkg/registry/customresource/tableconvertor.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from podium.lab.api.encoding import encode
 from podium.lab.api.resources import CustomVersion
-from podium.lab.kinds.formats import time_since
-from podium.lab.kinds.object_fields import name_of
+from podium.lab.kinds.known import KINDS
+from podium.lab.kinds.printer import Printer, metadata_of, name_of, text_at, time_since
 from podium.objects.kinds.meta import JsonObject
 
 _AGE: Final[JsonObject] = {
@@ -135,3 +138,75 @@ def _at_key(value: Any, key: str) -> str:
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return _text(value) if value is not None else ""
+
+
+def _name_and_creation(item: JsonObject, _now: float) -> list[Any]:
+    return [name_of(item), text_at(item, "metadata", "creationTimestamp")]
+
+
+#: The printer of kinds that have none of their own.
+DEFAULT = Printer("Name, @Created At", _name_and_creation)
+
+
+def table(
+    kind: str,
+    objects: Sequence[JsonObject],
+    *,
+    include_object: str = "Metadata",
+    now: float | None = None,
+) -> JsonObject:
+    """A `Table` of objects of one kind.
+
+    *include_object* says what each row holds of its object: `Metadata`, `Object` or `None`.
+    """
+    at = time.time() if now is None else now
+    known = KINDS.get(kind)
+    printer = DEFAULT if known is None or known.table is None else known.table
+    rows: list[JsonObject] = []
+    for each in objects:
+        row: JsonObject = {"cells": printer.cells(each, at)}
+        if conditions := printer.conditions(each):
+            row["conditions"] = conditions
+        row["object"] = _included(each, include_object)
+        rows.append(row)
+    printer.finish(objects, rows)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": printer.column_definitions(),
+        "rows": rows,
+    }
+
+
+def custom_table(
+    custom: CustomVersion,
+    objects: Sequence[JsonObject],
+    *,
+    include_object: str = "Metadata",
+    now: float | None = None,
+) -> JsonObject:
+    """A `Table` of custom objects, with the columns of their definition."""
+    at = time.time() if now is None else now
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": column_definitions(custom),
+        "rows": [
+            {"cells": cells(custom, each, at), "object": _included(each, include_object)}
+            for each in objects
+        ],
+    }
+
+
+def _included(item: JsonObject, include: str) -> JsonObject | None:
+    if include == "None":
+        return None
+    if include == "Object":
+        return item
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata_of(item),
+    }

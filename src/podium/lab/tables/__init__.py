@@ -1,1 +1,0 @@
-"""Objects as rows of a `Table`, which `kubectl get` prints."""
