@@ -15,7 +15,7 @@ import msgspec
 
 from podium.cluster.simulation import Step
 from podium.engine.state.accounting import amount
-from podium.lab.controllers.framework.pod_info import RUN_SECONDS
+from podium.lab.controllers.framework.pods import RUN_SECONDS
 from podium.scheduler.state.observers import Observer
 from podium.virtual_cluster.cluster import SimulatedCluster
 

@@ -9,15 +9,15 @@ from typing import ClassVar, Final
 
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.label_selectors import compile_selector
+from podium.lab.controllers.framework.controller import PodSelectingController
 from podium.lab.controllers.framework.object_fields import (
     Key,
     controller_of,
     int_or_percent,
     replicas_of,
 )
-from podium.lab.controllers.framework.pod_info import PodInfo
-from podium.lab.controllers.framework.pod_selecting_controller import PodSelectingController
+from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.controllers.framework.workload_pods import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 

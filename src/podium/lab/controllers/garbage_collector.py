@@ -21,7 +21,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_owner,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import LabPods
+from podium.lab.controllers.framework.pods import LabPods
 from podium.objects.kinds.meta import JsonObject
 
 #: The config map that lists the uids of owners which were not part of an imported cluster.

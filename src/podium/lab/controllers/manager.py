@@ -20,7 +20,7 @@ from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, Handler
 from podium.lab.controllers.framework.object_fields import key_of
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import PodInfo
 from podium.lab.controllers.framework.work_queue import FAILING_RETRY_SECONDS
 from podium.lab.controllers.garbage_collector import GarbageCollector
 from podium.lab.controllers.namespace_contents import NamespaceContentsController

@@ -11,7 +11,7 @@ from podium.lab.api.resources import STORED
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, no_listed_pods
 from podium.lab.controllers.framework.object_fields import Key, key_of
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import PodInfo
 from podium.lab.registry.quotas import count
 from podium.objects.kinds.meta import JsonObject
 

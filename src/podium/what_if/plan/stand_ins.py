@@ -21,7 +21,7 @@ from podium.lab.contents.cluster_import import POD_LABELS
 from podium.lab.contents.documents import Document
 from podium.lab.controllers.framework.controller import Controller, no_listed_pods
 from podium.lab.controllers.framework.object_fields import Key, is_terminating, key_of
-from podium.lab.controllers.framework.pod_info import FINISHED
+from podium.lab.controllers.framework.pods import FINISHED
 from podium.lab.store.imported_pods import MetadataHead, StatusHead
 from podium.library.absence import UNKNOWN_VOLUME
 from podium.objects.kinds.meta import LabelSelector

@@ -11,8 +11,7 @@ from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.what_if.plan.results import EvictedPod, TimelineEvent
 
 if TYPE_CHECKING:
-    from podium.lab.controllers.framework.pod_index import LabPods
-    from podium.lab.controllers.framework.pod_info import PodInfo
+    from podium.lab.controllers.framework.pods import LabPods, PodInfo
     from podium.lab.registry.registry import Registry
     from podium.objects.kinds.meta import JsonObject
     from podium.objects.kinds.pod import Pod

@@ -24,8 +24,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import FINISHED, PodInfo
+from podium.lab.controllers.framework.pods import FINISHED, LabPods, PodInfo
 from podium.objects.kinds.devices import CLAIM_FINALIZER
 from podium.objects.kinds.meta import JsonObject
 

@@ -17,8 +17,7 @@ from podium.lab.api.timestamps import format_time
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.events import ControllerEvents
 from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject

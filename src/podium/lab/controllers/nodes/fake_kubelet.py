@@ -16,8 +16,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key, annotation, condition
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import EXIT_CODE, RUN_SECONDS, PodInfo
+from podium.lab.controllers.framework.pods import EXIT_CODE, RUN_SECONDS, LabPods, PodInfo
 from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
 

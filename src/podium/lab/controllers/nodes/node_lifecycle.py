@@ -10,8 +10,7 @@ from typing import ClassVar, Final
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import condition
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.lab.controllers.nodes.node_registration import (
     default_labels,
     followed_capacity,

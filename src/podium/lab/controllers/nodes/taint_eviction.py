@@ -11,8 +11,7 @@ from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -17,7 +17,7 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import PodInfo
+from podium.lab.controllers.framework.pods import PodInfo
 from podium.lab.controllers.storage.volume_matching import (
     can_bind,
     capacity_of,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     annotation,
     is_terminating,
@@ -15,6 +14,7 @@ from podium.lab.controllers.framework.object_fields import (
     labels_of,
     uid_of,
 )
+from podium.lab.controllers.framework.workload_pods import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 

@@ -12,7 +12,6 @@ from podium.lab.api.status import StatusError
 from podium.lab.api.timestamps import format_time, parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
-from podium.lab.controllers.framework.controller_ref import controller_ref
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -21,6 +20,7 @@ from podium.lab.controllers.framework.object_fields import (
     key_of,
     uid_of,
 )
+from podium.lab.controllers.framework.workload_pods import controller_ref
 from podium.lab.schema.cron_schedule import CronSchedule, ScheduleError, parse_schedule, zone_of
 from podium.objects.kinds.meta import JsonObject
 

@@ -15,8 +15,6 @@ import msgspec
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
-from podium.lab.controllers.framework.controller_ref import claim_pods
-from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     int_or_percent,
@@ -25,8 +23,12 @@ from podium.lab.controllers.framework.object_fields import (
     labels_of,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import PodInfo
-from podium.lab.controllers.framework.pod_template import pod_from_template
+from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.controllers.framework.workload_pods import (
+    claim_pods,
+    compile_selector,
+    pod_from_template,
+)
 from podium.lab.controllers.workloads.controller_revisions import HASH_LABEL, current_revision_hash
 from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.completing import daemons

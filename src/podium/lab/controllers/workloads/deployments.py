@@ -10,8 +10,6 @@ from typing import ClassVar, Final
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
-from podium.lab.controllers.framework.controller_ref import adopt, controller_ref
-from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     annotation,
@@ -22,8 +20,13 @@ from podium.lab.controllers.framework.object_fields import (
     replicas_of,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_info import PodInfo
-from podium.lab.controllers.framework.pod_template import template_hash
+from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.controllers.framework.workload_pods import (
+    adopt,
+    compile_selector,
+    controller_ref,
+    template_hash,
+)
 from podium.lab.controllers.workloads.deployment_rollout import (
     ReplicaCounts,
     recreate_step,

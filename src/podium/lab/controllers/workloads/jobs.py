@@ -13,8 +13,6 @@ from typing import ClassVar, Final, NamedTuple
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
-from podium.lab.controllers.framework.controller_ref import claim_pods
-from podium.lab.controllers.framework.label_selectors import compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -23,9 +21,12 @@ from podium.lab.controllers.framework.object_fields import (
     remove_finalizer,
     uid_of,
 )
-from podium.lab.controllers.framework.pod_index import LabPods
-from podium.lab.controllers.framework.pod_info import PodInfo
-from podium.lab.controllers.framework.pod_template import pod_from_template
+from podium.lab.controllers.framework.pods import LabPods, PodInfo
+from podium.lab.controllers.framework.workload_pods import (
+    claim_pods,
+    compile_selector,
+    pod_from_template,
+)
 from podium.lab.controllers.workloads.job_policies import (
     COUNT,
     FAIL_INDEX,
