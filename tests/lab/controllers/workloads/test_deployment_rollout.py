@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.lab.controllers.workloads.deployment_rollout import (
+from podium.lab.controllers.workloads.deployments import (
     ReplicaCounts,
     RolloutLimits,
     recreate_step,

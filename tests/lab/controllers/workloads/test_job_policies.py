@@ -8,13 +8,14 @@ import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster, pod
 from lab.controllers.workloads.test_jobs import job
-from podium.lab.controllers.workloads.job_policies import (
+from podium.lab.controllers.workloads.jobs import (
+    INDEX_LABEL,
+    TRACKING_FINALIZER,
     action_of,
     format_indexes,
     matched_success_rule,
     parse_indexes,
 )
-from podium.lab.controllers.workloads.jobs import INDEX_LABEL, TRACKING_FINALIZER
 
 FOREVER = {"lab.podium/run-seconds": "100000"}
 

@@ -1,19 +1,26 @@
 """The deployment controller: a replica set per version of the template, and rollouts between them.
 
+First come pure functions of numbers, which say how a rollout scales the replica sets. Then come the
+counts and conditions of the status, which `kubectl rollout status` reads, and the controller.
+
 Upstream: pkg/controller/deployment.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.timestamps import format_time, parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
 from podium.lab.controllers.framework.object_fields import (
     Key,
     annotation,
+    condition,
     controller_of,
+    int_or_percent,
     is_terminating,
     key_of,
     labels_of,
@@ -27,16 +34,10 @@ from podium.lab.controllers.framework.workload_pods import (
     controller_ref,
     template_hash,
 )
-from podium.lab.controllers.workloads.deployment_rollout import (
-    ReplicaCounts,
-    recreate_step,
-    rolling_step,
-    rollout_limits,
-    scale_proportionally,
-)
-from podium.lab.controllers.workloads.deployment_status import deployment_status
 from podium.objects.kinds.meta import JsonObject
 
+_SUMMED: Final = ("replicas", "readyReplicas", "availableReplicas")
+_DEFAULT_DEADLINE: Final = 600
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 _DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
@@ -45,6 +46,236 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 #: Annotations of a deployment that its replica sets do not inherit.
 _NOT_INHERITED: Final = frozenset({REVISION, _DESIRED_REPLICAS, _MAX_REPLICAS, _LAST_APPLIED})
 _DEFAULT_HISTORY_LIMIT: Final = 10
+
+
+class ReplicaCounts(NamedTuple):
+    """The numbers of one replica set: `spec.replicas`, its pods, and its available pods."""
+
+    desired: int
+    pods: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutLimits:
+    """`maxSurge` and `maxUnavailable` as numbers of pods."""
+
+    surge: int
+    unavailable: int
+
+
+def rollout_limits(replicas: int, strategy: Any) -> RolloutLimits:
+    """The limits of a rolling update, a quarter by default; not both of them can be 0."""
+    rolling = (strategy or {}).get("rollingUpdate") or {}
+    surge = int_or_percent(rolling.get("maxSurge", "25%"), replicas, round_up=True)
+    unavailable = int_or_percent(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
+    if surge == 0 and unavailable == 0:
+        unavailable = 1
+    return RolloutLimits(surge, min(unavailable, replicas))
+
+
+def rolling_step(
+    replicas: int, new: ReplicaCounts, old: Sequence[ReplicaCounts], limits: RolloutLimits
+) -> list[int]:
+    """The next replicas of the new set and the old ones: the new set grows before old ones shrink.
+
+    The result starts with the new set.
+    """
+    desired = [new.desired, *(each.desired for each in old)]
+    scaled_up = _scaled_up(replicas, new.desired, sum(desired), limits)
+    if scaled_up != new.desired:
+        return [scaled_up, *desired[1:]]
+    return [new.desired, *_scaled_down(replicas, new, old, limits)]
+
+
+def _scaled_up(replicas: int, desired: int, total: int, limits: RolloutLimits) -> int:
+    if desired > replicas:
+        return replicas
+    spare = replicas + limits.surge - total
+    return desired + max(min(spare, replicas - desired), 0)
+
+
+def _scaled_down(
+    replicas: int, new: ReplicaCounts, old: Sequence[ReplicaCounts], limits: RolloutLimits
+) -> list[int]:
+    """Old sets lose unavailable pods first, then as many as may be unavailable."""
+    total = new.desired + sum(each.desired for each in old)
+    min_available = replicas - limits.unavailable
+    starting = new.desired - new.available
+    surplus = total - min_available - starting
+    desired = [each.desired for each in old]
+    if surplus <= 0 or not any(desired):
+        return desired
+    for index, each in enumerate(old):
+        unavailable = min(surplus, each.desired - each.available)
+        if unavailable > 0:
+            desired[index] -= unavailable
+            surplus -= unavailable
+    surplus = min(surplus, sum(each.available for each in (new, *old)) - min_available)
+    for index in range(len(old)):
+        removed = min(max(surplus, 0), desired[index])
+        desired[index] -= removed
+        surplus -= removed
+    return desired
+
+
+def recreate_step(
+    replicas: int, new: ReplicaCounts | None, old: Sequence[ReplicaCounts]
+) -> list[int]:
+    """The next replicas under `Recreate`: the new set starts when no old pod is left."""
+    if any(each.desired for each in old) or any(each.pods for each in old):
+        return [new.desired if new else 0, *(0 for _ in old)]
+    return [replicas, *(0 for _ in old)]
+
+
+def scale_proportionally(replicas: int, desired: Sequence[int], surge: int) -> list[int]:
+    """The replicas of all sets after a deployment was scaled during a rollout.
+
+    The largest set takes the remainder of the rounding.
+    """
+    total = sum(desired)
+    allowed = replicas + surge if replicas > 0 else 0
+    if total in {0, allowed}:
+        return list(desired)
+    scaled = [each * allowed // total for each in desired]
+    remainder = allowed - sum(scaled)
+    largest = max(range(len(scaled)), key=scaled.__getitem__)
+    scaled[largest] += remainder
+    return scaled
+
+
+class _State(NamedTuple):
+    """Status, reason and message of a condition."""
+
+    status: str
+    reason: str
+    message: str
+
+
+_AVAILABLE: Final = _State(
+    "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+)
+_UNAVAILABLE: Final = _State(
+    "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+)
+_PAUSED: Final = _State("Unknown", "DeploymentPaused", "Deployment is paused")
+
+
+def deployment_status(
+    deployment: JsonObject, new: JsonObject | None, sets: Sequence[JsonObject], now: float
+) -> tuple[JsonObject, float | None]:
+    """The status, and the seconds after which it changes without any event, if it does.
+
+    *new* is the replica set of the present template, *sets* are all replica sets.
+    """
+    before = deployment.get("status") or {}
+    found: JsonObject = {"observedGeneration": deployment["metadata"].get("generation", 1)}
+    for name in _SUMMED:
+        found[name] = sum((each.get("status") or {}).get(name, 0) for each in sets)
+    found["updatedReplicas"] = 0 if new is None else (new.get("status") or {}).get("replicas", 0)
+    desired = sum(each["spec"].get("replicas", 1) for each in sets)
+    found["unavailableReplicas"] = max(desired - found["availableReplicas"], 0)
+    if before.get("collisionCount"):
+        found["collisionCount"] = before["collisionCount"]
+    found = {name: number for name, number in found.items() if number}
+    available = _available(deployment, found.get("availableReplicas", 0), now)
+    progressing, wait = _progressing(deployment, new, found, now)
+    conditions = [available, *([progressing] if progressing else [])]
+    order = [each.get("type") for each in before.get("conditions") or ()]
+    if order[:1] == ["Progressing"]:
+        conditions.reverse()
+    found["conditions"] = conditions
+    return found, wait
+
+
+def _available(deployment: JsonObject, available: int, now: float) -> JsonObject:
+    spec = deployment["spec"]
+    replicas = spec.get("replicas", 1)
+    strategy = spec.get("strategy") or {}
+    unavailable = 0
+    if strategy.get("type") != "Recreate":
+        unavailable = rollout_limits(replicas, strategy).unavailable
+    state = _AVAILABLE if available >= replicas - unavailable else _UNAVAILABLE
+    return _condition(deployment, "Available", state, now)
+
+
+def _progressing(
+    deployment: JsonObject, new: JsonObject | None, found: JsonObject, now: float
+) -> tuple[JsonObject | None, float | None]:
+    """The condition Progressing, and the seconds until its deadline."""
+    present = condition(deployment, "Progressing")
+    if deployment["spec"].get("paused"):
+        return _condition(deployment, "Progressing", _PAUSED, now), None
+    if new is None:
+        return dict(present) or None, None
+    subject = f'ReplicaSet "{new["metadata"]["name"]}"'
+    same = subject in present.get("message", "")
+    if _is_complete(deployment, found):
+        state = _State("True", "NewReplicaSetAvailable", f"{subject} has successfully progressed.")
+        return _condition(deployment, "Progressing", state, now), None
+    if same and present.get("reason") == "NewReplicaSetAvailable":
+        return present, None  # a completed rollout stays complete when pods are lost later
+    deadline = _deadline(deployment["spec"])
+    if not same or _has_progressed(deployment.get("status") or {}, found):
+        state = _State("True", "ReplicaSetUpdated", f"{subject} is progressing.")
+        updated = _condition(deployment, "Progressing", state, now)
+        return {**updated, "lastUpdateTime": format_time(now)}, deadline
+    return _stalled(deployment, subject, deadline, now)
+
+
+def _stalled(
+    deployment: JsonObject, subject: str, deadline: float | None, now: float
+) -> tuple[JsonObject, float | None]:
+    """The condition of a rollout without progress: it fails when the deadline has passed."""
+    present = condition(deployment, "Progressing")
+    if deadline is None:
+        return present, None
+    left = (parse_time(present.get("lastUpdateTime")) or now) + deadline - now
+    if left > 0 and present.get("status") == "True":
+        return present, left
+    state = _State("False", "ProgressDeadlineExceeded", f"{subject} has timed out progressing.")
+    return _condition(deployment, "Progressing", state, now), None
+
+
+def _is_complete(deployment: JsonObject, found: JsonObject) -> bool:
+    replicas = deployment["spec"].get("replicas", 1)
+    numbers = ("updatedReplicas", "replicas", "availableReplicas")
+    return all(found.get(name, 0) == replicas for name in numbers)
+
+
+def _deadline(spec: JsonObject) -> float | None:
+    seconds = spec.get("progressDeadlineSeconds", _DEFAULT_DEADLINE)
+    return None if seconds is None or seconds >= 2**31 - 1 else float(seconds)
+
+
+def _has_progressed(before: JsonObject, found: JsonObject) -> bool:
+    """Whether there are more new pods or fewer old ones than before."""
+
+    def old_pods(status: JsonObject) -> int:
+        return int(status.get("replicas", 0)) - int(status.get("updatedReplicas", 0))
+
+    more = any(
+        found.get(name, 0) > before.get(name, 0)
+        for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
+    )
+    return more or old_pods(found) < old_pods(before)
+
+
+def _condition(deployment: JsonObject, kind: str, state: _State, now: float) -> JsonObject:
+    """The condition in a state; as far as it is unchanged it keeps its times."""
+    present, at = condition(deployment, kind), format_time(now)
+    same = present.get("status") == state.status
+    unchanged = (
+        same and present.get("reason") == state.reason and present.get("message") == state.message
+    )
+    return {
+        "type": kind,
+        "status": state.status,
+        "lastUpdateTime": present["lastUpdateTime"] if unchanged else at,
+        "lastTransitionTime": present["lastTransitionTime"] if same else at,
+        "reason": state.reason,
+        "message": state.message,
+    }
 
 
 class DeploymentController(Controller[Key]):
