@@ -22,7 +22,7 @@ from podium.lab.contents.cluster_import import ClusterImport
 from podium.lab.contents.documents import Document
 from podium.lab.contents.pod_texts import PodTexts
 from podium.lab.controllers.garbage_collector import MISSING_OWNERS, MISSING_OWNERS_FIELD
-from podium.lab.controllers.nodes.node_registration import (
+from podium.lab.controllers.nodes.node_lifecycle import (
     default_labels,
     is_registered,
     registered_status,

@@ -2,24 +2,36 @@
 
 No container runs. A bound pod is reported as being created and then as running. Pods of jobs, and
 pods with an end of their own, finish after a while. A deleted pod is removed after its stop time,
-and after the sleep of its preStop hooks.
-Pods on a node that is unreachable are left alone.
+and after the sleep of its preStop hooks. Pods on a node that is unreachable are left alone.
+
+The status that a kubelet writes is made by pure functions of a pod.
+
+Upstream: pkg/kubelet/status and pkg/kubelet/kubelet_pods.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key, annotation, condition
 from podium.lab.controllers.framework.pods import EXIT_CODE, RUN_SECONDS, LabPods, PodInfo
-from podium.lab.controllers.nodes import pod_status
 from podium.objects.kinds.meta import JsonObject
 
+#: The prefix of container IDs of the fake kubelet; other containers come from real clusters.
+RUNTIME: Final = "lab://"
+_CONDITION_ORDER: Final = (
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+)
 #: While more pods than this are starting, the status ContainerCreating is not written.
 _MANY_STARTING: Final = 20
 _POD_CIDR: Final = 10 << 24 | 64 << 16  # 10.64.0.0/10
@@ -27,6 +39,171 @@ _POD_CIDR_SIZE: Final = 1 << 22
 _KILLED: Final = 137
 _DEADLINE: Final = "DeadlineExceeded"
 _GRACE: Final = "deletionGracePeriodSeconds"
+
+
+def creating_status(pod: JsonObject, host: str, at: str) -> JsonObject:
+    """The status of a pod whose containers are being created."""
+    names = [each["name"] for each in pod["spec"].get("containers") or ()]
+    unready = {
+        "reason": "ContainersNotReady",
+        "message": f"containers with unready status: [{' '.join(names)}]",
+    }
+    conditions = {
+        "PodReadyToStartContainers": ("False", {}),
+        "Initialized": ("True", {}),
+        "Ready": ("False", unready),
+        "ContainersReady": ("False", unready),
+    }
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    return {
+        **(pod.get("status") or {}),
+        "phase": "Pending",
+        "conditions": _conditions(pod, conditions, at),
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "startTime": at,
+        "containerStatuses": [
+            {**_container(each), "ready": False, "started": False, "state": waiting}
+            for each in pod["spec"].get("containers") or ()
+        ],
+    }
+
+
+def running_status(pod: JsonObject, host: str, address: str, at: str) -> JsonObject:
+    """The status of a pod with all containers running and ready."""
+    before = pod.get("status") or {}
+    uid = pod["metadata"].get("uid", "")
+    every = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    found: JsonObject = {
+        **{name: value for name, value in before.items() if name not in {"reason", "message"}},
+        "phase": "Running",
+        "conditions": _conditions(pod, dict.fromkeys(every, ("True", {})), at),
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": before.get("startTime") or at,
+        "containerStatuses": [
+            _running(each, uid, at) for each in pod["spec"].get("containers") or ()
+        ],
+    }
+    first = pod["spec"].get("initContainers")
+    if first:
+        found["initContainerStatuses"] = [
+            _running(each, uid, at)
+            if each.get("restartPolicy") == "Always"
+            else _terminated(each, uid, at, at, initial=True)
+            for each in first
+        ]
+    return found
+
+
+def with_readiness(pod: JsonObject, *, ready: bool, at: str) -> JsonObject:
+    """The status of a running pod with another Ready condition."""
+    changes: dict[str, tuple[str, JsonObject]] = {"Ready": ("True" if ready else "False", {})}
+    return {**pod["status"], "conditions": _conditions(pod, changes, at)}
+
+
+def finished_status(
+    pod: JsonObject, at: str, *, exit_code: int = 0, reason: str = ""
+) -> JsonObject:
+    """The status of a pod whose containers terminated: Succeeded, or Failed with an exit code."""
+    before = pod.get("status") or {}
+    uid, since = pod["metadata"].get("uid", ""), before.get("startTime") or at
+    why = {"reason": "PodCompleted"} if not exit_code else {"reason": "PodFailed"}
+    conditions = {
+        "PodReadyToStartContainers": ("False", {}),
+        "Initialized": ("True", {"reason": "PodCompleted"} if not exit_code else {}),
+        "Ready": ("False", why),
+        "ContainersReady": ("False", why),
+    }
+    found = {
+        **before,
+        "phase": "Failed" if exit_code else "Succeeded",
+        "conditions": _conditions(pod, conditions, at),
+        "containerStatuses": [
+            _terminated(each, uid, since, at, exit_code=exit_code)
+            for each in pod["spec"].get("containers") or ()
+        ],
+    }
+    return found | {"reason": reason} if reason else found
+
+
+def started_here(pod: JsonObject) -> bool:
+    """Whether the fake kubelet started the containers."""
+    statuses: Iterable[Any] = (pod.get("status") or {}).get("containerStatuses") or ()
+    return any(str(each.get("containerID", "")).startswith(RUNTIME) for each in statuses)
+
+
+def _conditions(
+    pod: JsonObject, changes: dict[str, tuple[str, JsonObject]], at: str
+) -> list[JsonObject]:
+    """The conditions of a pod with *changes*; an unchanged status keeps its transition time."""
+    present = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
+    for kind, (value, more) in changes.items():
+        before = condition(pod, kind)
+        same = before.get("status") == value
+        since = before.get("lastTransitionTime") if same else None
+        present[kind] = {
+            "type": kind,
+            "status": value,
+            "lastProbeTime": None,
+            "lastTransitionTime": since or at,
+            **more,
+        }
+    known = [present.pop(kind) for kind in _CONDITION_ORDER if kind in present]
+    return [*present.values(), *known]
+
+
+def _container(container: JsonObject) -> JsonObject:
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "lastState": {},
+        "restartCount": 0,
+    }
+
+
+def _identity(container: JsonObject, uid: str) -> JsonObject:
+    digest = hashlib.sha256(f"{uid}/{container['name']}".encode()).hexdigest()
+    return {"imageID": container.get("image", ""), "containerID": f"{RUNTIME}{digest}"}
+
+
+def _running(container: JsonObject, uid: str, at: str) -> JsonObject:
+    return {
+        **_container(container),
+        **_identity(container, uid),
+        "ready": True,
+        "started": True,
+        "state": {"running": {"startedAt": at}},
+    }
+
+
+def _terminated(
+    container: JsonObject,
+    uid: str,
+    since: str,
+    at: str,
+    *,
+    exit_code: int = 0,
+    initial: bool = False,
+) -> JsonObject:
+    identity = _identity(container, uid)
+    state = {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": since,
+        "finishedAt": at,
+        "containerID": identity["containerID"],
+    }
+    return {
+        **_container(container),
+        **identity,
+        "ready": initial,
+        "started": False,
+        "state": {"terminated": state},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +303,7 @@ class FakeKubelet(Controller[Key]):
             if self.timings.start > 0:
                 self.enqueue(pod.key, after=self.timings.start)
                 if not many:
-                    self._update_status(pod.key, lambda it, at: pod_status.creating(it, host, at))
+                    self._update_status(pod.key, lambda it, at: creating_status(it, host, at))
                 return
         elif now < first + self.timings.start:
             self.enqueue(pod.key, after=first + self.timings.start - now)
@@ -136,7 +313,7 @@ class FakeKubelet(Controller[Key]):
 
         def running(found: JsonObject, at: str) -> JsonObject:
             ip = host if found["spec"].get("hostNetwork") else pod_ip
-            return pod_status.running(found, host, ip, at)
+            return running_status(found, host, ip, at)
 
         self._update_status(pod.key, running)
         if self.cluster.events.has_budget():
@@ -146,14 +323,14 @@ class FakeKubelet(Controller[Key]):
         ready = _readiness(node) != "False"
         if ready != pod.ready:
             whole = self.cluster.get("Pod", *pod.key)
-            if whole is not None and pod_status.started_here(whole):
+            if whole is not None and started_here(whole):
                 self._set_ready(pod.key, ready=ready)
 
     def _end_when_due(self, pod: PodInfo) -> None:
         if not pod.has_end and (pod.owner is None or pod.owner[0] != "Job"):
             return
         found = self.cluster.get("Pod", *pod.key)
-        if found is None or not pod_status.started_here(found):
+        if found is None or not started_here(found):
             return
         end = self._end_of(found)
         if end is None:
@@ -166,7 +343,7 @@ class FakeKubelet(Controller[Key]):
             return
         self._update_status(
             pod.key,
-            lambda it, at: pod_status.finished(it, at, exit_code=end.exit_code, reason=end.reason),
+            lambda it, at: finished_status(it, at, exit_code=end.exit_code, reason=end.reason),
         )
 
     def _end_of(self, pod: JsonObject) -> _End | None:
@@ -215,12 +392,10 @@ class FakeKubelet(Controller[Key]):
         """Report a pod as killed whose object stays because of finalizers."""
         found = self.cluster.get("Pod", *pod.key)
         if found is not None and found["metadata"].get("finalizers"):
-            self._update_status(
-                pod.key, lambda it, at: pod_status.finished(it, at, exit_code=_KILLED)
-            )
+            self._update_status(pod.key, lambda it, at: finished_status(it, at, exit_code=_KILLED))
 
     def _set_ready(self, key: Key, *, ready: bool) -> None:
-        self._update_status(key, lambda it, at: pod_status.with_readiness(it, ready=ready, at=at))
+        self._update_status(key, lambda it, at: with_readiness(it, ready=ready, at=at))
 
     def _update_status(self, key: Key, status: Callable[[JsonObject, str], JsonObject]) -> None:
         at = self.cluster.timestamp()
