@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from podium.host.lab_run import LabScheduler, LabStatus
     from podium.host.record_run import RecordOptions
     from podium.lab.contents.demo import Demo
-    from podium.lab.controllers.devices.device_driver import DeviceSet
+    from podium.lab.controllers.device_driver import DeviceSet
     from podium.lab.registry.registry import Registry
     from podium.library.profile_choice import ChosenProfiles
     from podium.serving.page_data.page_data import Planner

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from podium.lab.contents.loader import Progress
-    from podium.lab.controllers.devices.device_driver import DeviceSet
+    from podium.lab.controllers.device_driver import DeviceSet
     from podium.lab.registry.registry import Registry
 
 ZONES = 3

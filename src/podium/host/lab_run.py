@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from podium.host.record_run import RecordOptions
     from podium.lab.contents.documents import Document
     from podium.lab.contents.loader import Progress
-    from podium.lab.controllers.devices.device_driver import DeviceSet
+    from podium.lab.controllers.device_driver import DeviceSet
     from podium.library.profile_choice import ChosenProfiles
     from podium.releases import Release
     from podium.scheduler.telemetry.logs import Log

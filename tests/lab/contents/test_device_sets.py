@@ -6,7 +6,7 @@ import pytest
 
 from podium.errors import InputError
 from podium.lab.contents.device_sets import parse_device_set
-from podium.lab.controllers.devices.device_driver import DeviceSet
+from podium.lab.controllers.device_driver import DeviceSet
 
 
 def test_a_number_alone_is_devices_on_every_node() -> None:

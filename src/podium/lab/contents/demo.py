@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.generated_nodes import node_manifest, zone_name
-from podium.lab.controllers.devices.device_driver import DeviceSet
+from podium.lab.controllers.device_driver import DeviceSet
 from podium.objects.kinds.meta import JsonObject
 
 #: The devices of the nodes with GPUs.

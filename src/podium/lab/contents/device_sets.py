@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from podium.errors import InputError
-from podium.lab.controllers.devices.device_driver import DRIVER, MOST_DEVICES, DeviceSet
+from podium.lab.controllers.device_driver import DRIVER, MOST_DEVICES, DeviceSet
 from podium.lab.kinds.device_fields import validate_attribute_name, validate_driver
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_subdomain

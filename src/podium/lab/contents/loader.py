@@ -27,7 +27,7 @@ from podium.lab.controllers.nodes.node_lifecycle import (
     is_registered,
     registered_status,
 )
-from podium.lab.controllers.storage.volume_binding import PROVISIONER
+from podium.lab.controllers.volume_binding import PROVISIONER
 from podium.lab.kinds.custom_resource_definition import set_definition_defaults, validate_definition
 from podium.lab.registry.custom_resources import (
     DEFINITIONS,

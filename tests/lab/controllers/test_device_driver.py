@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.controllers.managed_cluster import Json, ManagedCluster
-from podium.lab.controllers.devices.device_driver import DeviceSet
+from podium.lab.controllers.device_driver import DeviceSet
 from podium.lab.controllers.manager import ControllerManager
 
 

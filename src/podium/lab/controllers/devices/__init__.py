@@ -1,1 +1,0 @@
-"""Controllers for devices: claims made from templates and released, and a driver of devices."""

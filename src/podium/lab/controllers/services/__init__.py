@@ -1,1 +1,0 @@
-"""Controllers of services: endpoints, cluster IPs and node ports."""

@@ -1,1 +1,0 @@
-"""The controller that binds persistent volume claims to volumes."""
