@@ -1,4 +1,4 @@
-"""Tokens of service accounts."""
+"""Tokens of service accounts, and reviews of authentication and authorization."""
 
 from __future__ import annotations
 
@@ -73,3 +73,10 @@ def test_the_version_is_that_of_the_api(lab_server: LabServer) -> None:
     version = lab_server.get("/version")
     assert version["gitVersion"] == f"v1.{version['minor']}.0+podium"
     assert int(version["minor"]) >= 36
+
+
+def test_questions_about_rights_are_answered_with_yes(lab_server: LabServer) -> None:
+    asked = {"spec": {"resourceAttributes": {"verb": "create", "resource": "pods"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+    assert lab_server.post(path, asked)["status"]["allowed"] is True

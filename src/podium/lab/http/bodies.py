@@ -12,7 +12,7 @@ from podium.lab.api.encoding import JSON, PROTOBUF, encode
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.http import protobuf
-from podium.lab.http.negotiation import object_media_type
+from podium.lab.http.requests import object_media_type
 from podium.lab.registry.custom_resources import admit_custom
 from podium.lab.schema import typed_bodies
 from podium.objects.kinds.meta import JsonObject

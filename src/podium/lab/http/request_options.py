@@ -7,8 +7,7 @@ from podium.lab.api.options import DeleteOptions, WriteOptions, asks_dry_run
 from podium.lab.api.status import invalid
 from podium.lab.http.bodies import read_delete_options
 from podium.lab.http.list_pages import ListOptions
-from podium.lab.http.negotiation import Representation, negotiate
-from podium.lab.http.requests import Request
+from podium.lab.http.requests import Representation, Request, negotiate
 
 _LONGEST_MANAGER = 128
 

@@ -1,19 +1,48 @@
-"""One HTTP request: its method, path, parameters and body, and the resource that the path names."""
+"""One HTTP request: its parts, the resource that its path names, and the form of the response.
+
+`kubectl exec`, `logs` and `port-forward` lead to paths that are not served. Their errors say what
+the lab leaves out, instead of a bare 404.
+
+Upstream: apiserver/pkg/endpoints/handlers/negotiation.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
+from podium.lab.api.encoding import JSON, OBJECT_TYPES
 from podium.lab.api.field_errors import invalid_value
 from podium.lab.api.resources import BY_PATH, Resource
-from podium.lab.api.status import bad_request, too_large, unknown_path
-from podium.lab.http.unserved import unserved
+from podium.lab.api.status import (
+    StatusError,
+    bad_request,
+    not_acceptable,
+    too_large,
+    unknown_path,
+    unsupported_media_type,
+)
 from podium.lab.registry.custom_resources import CustomResources
+from podium.objects.names import quoted
 
+#: Subresources of a pod that need running containers, and the end of their error.
+_NEEDS_CONTAINERS = {
+    "exec": "no commands can be run in it",
+    "attach": "there is nothing to attach to",
+    "portforward": "it has no ports",
+    "proxy": "it answers no requests",
+}
+_GROUPS = {
+    "custom.metrics.k8s.io": "no custom metrics: nothing runs in its pods",
+    "external.metrics.k8s.io": "no external metrics: it has no adapter for them",
+    "admissionregistration.k8s.io": "no admission policies; webhooks are kept and not called",
+    "certificates.k8s.io": "no certificates: it speaks plain HTTP on loopback",
+}
+WHOLE, TABLE, PARTIAL_METADATA = "", "Table", "PartialObjectMetadata"
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,6 +55,82 @@ _INT64_END = 2**63
 _LONGEST_VERSION = 20
 #: The most bytes of a body, as in kube-apiserver.
 LARGEST_BODY = 3 * 1024 * 1024
+
+
+def unserved(group: str, namespace: str, rest: list[str]) -> StatusError:
+    """The error for a path that is not served; *rest* is what follows the namespace."""
+    match rest:
+        case ["pods", name, subresource, *_] if not group and subresource in _NEEDS_CONTAINERS:
+            return bad_request(_not_running(namespace, name, _NEEDS_CONTAINERS[subresource]))
+        case ["nodes", name, "proxy", *_] if not group:
+            return bad_request(f"node {quoted(name)} has no kubelet: the lab only plays its part")
+    error = unknown_path()
+    if group in _GROUPS:
+        error.message = f"{error.message}: the lab has {_GROUPS[group]}"
+    return error
+
+
+def missing_log(namespace: str, name: str) -> str:
+    """The text that is served as the log of a pod."""
+    return _not_running(namespace, name, "there are no logs") + "\n"
+
+
+def _not_running(namespace: str, name: str, consequence: str) -> str:
+    pod = quoted(f"{namespace}/{name}")
+    return f"pod {pod} runs nowhere: pods of the lab are only scheduled, so {consequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How objects are sent: whole, as rows of a `Table`, or only their metadata."""
+
+    kind: str = WHOLE
+    #: The version of meta.k8s.io for tables and metadata.
+    version: str = "v1"
+    #: The version of apidiscovery.k8s.io if the client accepts aggregated discovery.
+    discovery: str = ""
+    #: What each row of a table holds of its object: `Metadata`, `Object` or `None`.
+    include_object: str = "Metadata"
+
+
+@lru_cache(maxsize=512)
+def negotiate(accept: str, include_object: str = "") -> Representation:
+    """The first representation in an `Accept` header that is served; 406 if none is."""
+    include_object = include_object or "Metadata"
+    if not accept:
+        return Representation(include_object=include_object)
+    for clause in accept.split(","):
+        media_type, *parts = (part.strip() for part in clause.split(";"))
+        if media_type not in {JSON, "*/*", "application/*"}:
+            continue
+        parameters = dict(part.partition("=")[::2] for part in parts)
+        kind = parameters.get("as", "").removesuffix("List")
+        version = parameters.get("v", "v1")
+        if parameters.get("g") == "apidiscovery.k8s.io":
+            if parameters.get("v") in {"v2", "v2beta1"}:
+                return Representation(discovery=version, include_object=include_object)
+            continue
+        if kind in {TABLE, PARTIAL_METADATA} and version in {"v1", "v1beta1"}:
+            return Representation(kind, version, include_object=include_object)
+        if not kind:
+            return Representation(include_object=include_object)
+    raise not_acceptable([JSON, f"{JSON};as=Table;v=v1;g=meta.k8s.io"])
+
+
+@lru_cache(maxsize=128)
+def media_type_of(header: str) -> str:
+    """A `Content-Type` without its parameters, in lower case."""
+    return header.partition(";")[0].strip().lower()
+
+
+def object_media_type(header: str) -> str:
+    """The media type of a body that holds an object; 415 if that is not read."""
+    media_type = media_type_of(header)
+    if media_type in {"", "*/*"}:
+        return JSON
+    if media_type not in OBJECT_TYPES:
+        raise unsupported_media_type(OBJECT_TYPES)
+    return media_type
 
 
 class ClientDisconnected(Exception):  # noqa: N818  ends a request, and is no failure

@@ -10,8 +10,7 @@ from podium.lab.api.encoding import encode
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError
 from podium.lab.http.list_pages import Page
-from podium.lab.http.negotiation import PARTIAL_METADATA, TABLE, WHOLE, Representation
-from podium.lab.http.requests import Send
+from podium.lab.http.requests import PARTIAL_METADATA, TABLE, WHOLE, Representation, Send
 from podium.lab.kinds.tables import custom_table, table
 from podium.lab.store.store import ObjectVersion, line_of
 from podium.objects.kinds.meta import JsonObject

@@ -16,7 +16,6 @@ import secrets
 from podium.lab.api.resources import TABLE, Resource
 from podium.lab.api.status import StatusError, bad_request, internal, unknown_path
 from podium.lab.http.discovery import Discovery
-from podium.lab.http.negotiation import negotiate
 from podium.lab.http.request_options import representation
 from podium.lab.http.requests import (
     ClientDisconnected,
@@ -25,6 +24,7 @@ from podium.lab.http.requests import (
     Route,
     Scope,
     Send,
+    negotiate,
     parse_resource_version,
     route,
 )

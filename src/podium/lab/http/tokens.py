@@ -1,9 +1,11 @@
-"""Tokens of service accounts: issued by `kubectl create token`, accepted by the lab, reviewed.
+"""Tokens of service accounts, and reviews of authentication and authorization.
 
-A token is a JSON Web Token signed with a key of the lab. It is valid until it expires, and as long
-as its service account exists. The lab grants every token all rights, as it does with its own.
+A token is issued by `kubectl create token`. It is a JSON Web Token signed with a key of the lab. It
+is valid until it expires, and as long as its service account exists. The lab has one user, which
+may do everything, and grants every token the same rights.
 
-Upstream: pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount.
+Upstream: pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount,
+pkg/registry/authentication, pkg/registry/authorization.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import binascii
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from podium.lab.api.field_errors import invalid_value
+from podium.lab.api.resources import Resource
 from podium.lab.api.status import invalid
 from podium.lab.api.timestamps import format_time
 from podium.lab.registry.registry import Registry
@@ -26,6 +29,8 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 LAB_USER: Final = {"username": "podium", "groups": ["system:masters"]}
 _HEADER: Final = {"alg": "HS256", "typ": "JWT"}
 _DEFAULT_SECONDS, _SHORTEST, _LONGEST = 3600, 600, 1 << 32
+_ALL_RESOURCES = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+_ALL_URLS = {"nonResourceURLs": ["*"], "verbs": ["*"]}
 
 
 class ServiceAccountTokens:
@@ -129,3 +134,22 @@ def _encoded(data: bytes) -> str:
 
 def _decoded(text: str) -> bytes:
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def review(resource: Resource, body: JsonObject, tokens: ServiceAccountTokens) -> JsonObject:
+    """A review with its status filled in; *tokens* knows whose token a token is."""
+    status: dict[str, Any]
+    if resource.kind == "TokenReview":
+        return tokens.review(body | {"kind": resource.kind, "apiVersion": resource.group_version})
+    if resource.kind == "SelfSubjectReview":
+        status = {"userInfo": LAB_USER}
+    elif resource.kind == "SelfSubjectRulesReview":
+        status = {
+            "resourceRules": [_ALL_RESOURCES],
+            "nonResourceRules": [_ALL_URLS],
+            "incomplete": False,
+        }
+    else:
+        status = {"allowed": True, "reason": "the lab has one user, who may do everything"}
+    version = resource.group_version
+    return body | {"kind": resource.kind, "apiVersion": version, "status": status}
