@@ -11,7 +11,7 @@ from typing import Any, Final
 from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.lab.api.field_errors import FieldError, invalid_value, not_supported, required
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.schema.schema_types import refuse_wrong_schema_types
+from podium.lab.schema.structural import refuse_wrong_schema_types
 from podium.lab.validation.custom_rules import definition_errors, unevaluated
 from podium.objects.kinds.meta import JsonObject
 

@@ -4,6 +4,9 @@ The models of `api_types` become msgspec structs, so that one pass of a compiled
 bytes of a request checks the types of all its fields. Unknown fields are kept, unless the client
 asks for strict field validation.
 
+Go reads `null` as the zero value of the field's type. A null field of an object is the same as an
+absent one. A null element of a list, or entry of a map, is the zero value of its type.
+
 Upstream: the messages are those of encoding/json and of the strict decoder of apimachinery.
 """
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -21,10 +24,17 @@ from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
 from podium.lab.schema.quantities import with_canonical_quantities
-from podium.lab.schema.typed_nulls import without_typed_nulls
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
+from podium.objects.reading.null_values import without_nulls
 
+_ZEROS: Final[dict[str, Any]] = {
+    api_types.INTEGER: 0,
+    api_types.LONG: 0,
+    api_types.BOOLEAN: False,
+    api_types.INT_OR_STRING: 0,
+    api_types.QUANTITY: "0",
+}
 _QUANTITY = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,9})?$"
 _TIME = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -66,6 +76,32 @@ _JSON_TYPES = {
     "str": "string", "int": "number", "float": "number", "object": "object", "array": "array",
     "bool": "bool", "null": "null",
 }  # fmt: skip
+
+
+def without_typed_nulls(model: str, item: dict[str, Any]) -> dict[str, Any]:
+    """A copy of an object of a model without `null`."""
+    known = api_types.model(model).fields
+    return {
+        name: _value(known[name], each) if name in known else without_nulls(each, name)
+        for name, each in item.items()
+        if each is not None
+    }
+
+
+def _value(kind: api_types.FieldType, value: Any) -> Any:
+    if kind.container == api_types.LIST:
+        return [_element(kind.of, each) for each in value]
+    if kind.container == api_types.MAP:
+        return {key: _element(kind.of, each) for key, each in value.items()}
+    return _element(kind.of, value)
+
+
+def _element(of: str, value: Any) -> Any:
+    if of in {api_types.ANY, api_types.FIELDS}:
+        return without_nulls(value)
+    if of in api_types.SCALARS:
+        return _ZEROS.get(of, "") if value is None else value
+    return without_typed_nulls(of, {} if value is None else value)
 
 
 def _hint(field_type: api_types.FieldType) -> Any:
