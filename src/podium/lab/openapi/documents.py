@@ -14,11 +14,9 @@ import msgspec
 from podium import __version__
 from podium.lab.api.resources import TABLE, Resource
 from podium.lab.api.status import unknown_path
-from podium.lab.openapi.custom import custom_definitions
-from podium.lab.openapi.definitions import definitions
+from podium.lab.openapi.definitions import SpecVersion, custom_definitions, definitions
 from podium.lab.openapi.paths import paths
 from podium.lab.openapi.protobuf import encode_document
-from podium.lab.openapi.spec_version import SpecVersion
 from podium.objects.kinds.meta import JsonObject
 
 #: The media type of the protocol buffer; the one in requests has an `@` and is invalid.

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 
 from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH
 from podium.lab.api.resources import Resource
-from podium.lab.openapi.custom import custom_definition_name
-from podium.lab.openapi.definitions import PATCH, definition_name
-from podium.lab.openapi.spec_version import SpecVersion
+from podium.lab.openapi.definitions import (
+    PATCH,
+    SpecVersion,
+    custom_definition_name,
+    definition_name,
+)
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import JsonObject
 
