@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builders as b
-from podium.lab.contents.generated_nodes import node_manifest
+from podium.lab.contents.demo import node_manifest
 from podium.library.cluster_notes import cluster_notes
 from podium.library.profile_source import ProfileSource
 from podium.objects.completing.defaults import with_defaults

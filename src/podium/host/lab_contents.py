@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.lab.contents.demo import CHECKOUT_SECONDS, DEMO_DEVICES, SHOP, Demo, checkout
+from podium.lab.contents.demo import (
+    CHECKOUT_SECONDS,
+    DEMO_DEVICES,
+    SHOP,
+    Demo,
+    checkout,
+    generate_nodes,
+)
 from podium.lab.contents.device_sets import has_expressions
 from podium.lab.contents.documents import Document, documents
-from podium.lab.contents.generated_nodes import generate_nodes
 from podium.lab.contents.loader import load
 from podium.library.reading import contents
 

@@ -11,9 +11,15 @@ import pytest
 import podium
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.errors import InputError
-from podium.lab.contents.demo import DEMO_DEVICES, OLDER_SHOP, SHOP, checkout
+from podium.lab.contents.demo import (
+    DEMO_DEVICES,
+    OLDER_SHOP,
+    SHOP,
+    checkout,
+    generate_nodes,
+    zone_name,
+)
 from podium.lab.contents.documents import Document, documents
-from podium.lab.contents.generated_nodes import generate_nodes, zone_name
 from podium.lab.contents.loader import load
 from podium.lab.registry.registry import Registry
 from podium.objects.reading.null_values import without_nulls
