@@ -90,9 +90,8 @@ CYCLES: list[set[str]] = [
     {"cluster.pod_groups.simulated", "cluster.simulation"},
     {
         *("lab.registry.admission", "lab.registry.binding", "lab.registry.deletion"),
-        *("lab.registry.eviction", "lab.registry.limit_ranges"),
-        *("lab.registry.quotas", "lab.registry.registry", "lab.registry.resource_claims"),
-        *("lab.registry.runtime_classes", "lab.registry.service_allocation"),
+        *("lab.registry.eviction", "lab.registry.limit_ranges", "lab.registry.quotas"),
+        *("lab.registry.registry", "lab.registry.service_allocation"),
     },
     {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
     {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},

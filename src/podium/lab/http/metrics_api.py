@@ -12,8 +12,14 @@ from podium.lab.api.status import not_found
 from podium.lab.api.timestamps import format_time
 from podium.lab.http.requests import Request, Route
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.resource_lists import Amounts, add
-from podium.lab.registry.usage import annotated_usage, container_usage, pod_usage, usage_texts
+from podium.lab.registry.resource_lists import (
+    Amounts,
+    add,
+    annotated_usage,
+    container_usage,
+    pod_usage,
+    usage_texts,
+)
 from podium.lab.store.selection import selection
 from podium.objects.kinds.meta import JsonObject
 

@@ -1,29 +1,32 @@
 """Admission: checks and defaults of an object that depend on other objects.
 
 Upstream: plugin/pkg/admission: namespace/lifecycle, limitranger, runtimeclass, priority,
-defaulttolerationseconds, storage/storageclass/setdefault, resourcequota.
+defaulttolerationseconds, storage/storageclass/setdefault, resourcequota; pkg/registry/resource.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from podium.lab.api.field_errors import forbidden_field
 from podium.lab.api.resources import Resource, stored
-from podium.lab.api.status import StatusError, forbidden, not_found, terminating
+from podium.lab.api.status import StatusError, forbidden, invalid, not_found, terminating
 from podium.lab.kinds.device_fields import set_taint_times
 from podium.lab.registry import (
     limit_ranges,
-    resource_claims,
-    runtime_classes,
     service_allocation,
 )
+from podium.lab.registry.resource_lists import amounts
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 
 if TYPE_CHECKING:
+    from podium.lab.api.resources import Resource
     from podium.lab.registry.registry import Registry
 
+#: Namespaces with this label may use devices that others use, to watch them.
+_ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 #: Namespaces that exist from the beginning; the first three cannot be deleted.
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _SYSTEM_PRIORITIES = {
@@ -35,6 +38,123 @@ _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 #: Taints that pods tolerate for five minutes by default.
 _OUTAGE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _OUTAGE_SECONDS = 300
+
+
+def check_admin_access(registry: Registry, resource: Resource, item: JsonObject) -> None:
+    """Refuse a claim or template with admin access in a namespace that does not allow it."""
+    spec = item.get("spec") or {}
+    if resource.kind == "ResourceClaimTemplate":
+        spec = spec.get("spec") or {}
+    for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        if (request.get("exactly") or {}).get("adminAccess"):
+            path = f"spec.devices.requests[{index}].adminAccess"
+            _refuse_without_label(registry, resource, item, path)
+            return
+
+
+def check_granted_admin_access(registry: Registry, resource: Resource, item: JsonObject) -> None:
+    """Refuse an allocation with admin access in a namespace that does not allow it."""
+    devices = ((item.get("status") or {}).get("allocation") or {}).get("devices") or {}
+    for index, result in enumerate(devices.get("results") or ()):
+        if result.get("adminAccess"):
+            path = f"status.allocation.devices.results[{index}].adminAccess"
+            _refuse_without_label(registry, resource, item, path)
+            return
+
+
+def _refuse_without_label(
+    registry: Registry, resource: Resource, item: JsonObject, path: str
+) -> None:
+    about = item["metadata"]
+    namespace = registry.find("namespaces", about.get("namespace", "")) or {"metadata": {}}
+    if (namespace["metadata"].get("labels") or {}).get(_ADMIN_LABEL) == "true":
+        return
+    what = (
+        f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing "
+        "namespace"
+    )
+    name = about.get("name") or about.get("generateName") or ""
+    raise invalid(resource.kind, resource.group, name, [forbidden_field(path, what)])
+
+
+def set_runtime_class(registry: Registry, pod: JsonObject) -> None:
+    """Complete a new pod from its runtime class; refuse an overhead that is not the class's."""
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    given: JsonObject | None = None
+    if name:
+        given = registry.find("runtimeclasses", name)
+        if given is None:
+            raise _rejected(pod, f"pod rejected: RuntimeClass {quoted(name)} not found")
+    overhead = ((given or {}).get("overhead") or {}).get("podFixed")
+    if (given or {}).get("overhead") is None:
+        if spec.get("overhead") is not None:
+            why = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise _rejected(pod, f"pod rejected: {why}")
+    else:
+        if spec.get("overhead") and amounts(spec["overhead"]) != amounts(overhead):
+            why = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+            raise _rejected(pod, f"pod rejected: {why}")
+        spec["overhead"] = dict(overhead or {})
+    scheduling = (given or {}).get("scheduling")
+    if scheduling:
+        _set_node_selector(pod, scheduling.get("nodeSelector") or {})
+        merged = merge_tolerations(
+            spec.get("tolerations") or [], scheduling.get("tolerations") or []
+        )
+        if merged:
+            spec["tolerations"] = merged
+
+
+def _set_node_selector(pod: JsonObject, wanted: dict[str, str]) -> None:
+    if not wanted:
+        return
+    own = pod["spec"].setdefault("nodeSelector", {})
+    for key, value in wanted.items():
+        if own.get(key, value) != value:
+            why = (
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {own[key]}"
+            )
+            raise _rejected(pod, why)
+        own[key] = value
+
+
+def _rejected(pod: JsonObject, why: str) -> StatusError:
+    return forbidden("pods", pod["metadata"].get("name", ""), why)
+
+
+def merge_tolerations(first: list[JsonObject], second: list[JsonObject]) -> list[JsonObject]:
+    """Both lists in one, without the tolerations that another one includes."""
+    everything = [*first, *second]
+    merged: list[JsonObject] = []
+    for index, each in enumerate(everything):
+        if any(_includes(kept, each) for kept in merged):
+            continue
+        if any(each != later and _includes(later, each) for later in everything[index + 1 :]):
+            continue
+        merged.append(each)
+    return merged
+
+
+def _includes(wide: JsonObject, narrow: JsonObject) -> bool:
+    """Whether everything that *narrow* tolerates is tolerated by *wide*."""
+    if wide == narrow:
+        return True
+    operator = wide.get("operator") or "Equal"
+    wide_key, wide_effect = wide.get("key") or "", wide.get("effect") or ""
+    if (narrow.get("key") or "") != wide_key and (wide_key or operator != "Exists"):
+        return False
+    if wide_effect and (narrow.get("effect") or "") != wide_effect:
+        return False
+    if wide_effect == "NoExecute" and wide.get("tolerationSeconds") is not None:
+        seconds = narrow.get("tolerationSeconds")
+        if seconds is None or seconds > wide["tolerationSeconds"]:
+            return False
+    if operator == "Exists":
+        return True
+    same_value = (narrow.get("value") or "") == (wide.get("value") or "")
+    return narrow.get("operator") == "Equal" and same_value
 
 
 def create_system_objects(registry: Registry) -> None:
@@ -80,7 +200,7 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
     """Complete a new object from others: limits, runtime class, priority, storage class, IP."""
     if resource.kind == "Pod":
         limit_ranges.set_default_resources(registry, item)
-        runtime_classes.admit(registry, item)
+        set_runtime_class(registry, item)
         _set_priority(registry, item)
         _tolerate_outages(item["spec"])
     elif resource.kind == "PodGroup":
@@ -92,7 +212,7 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
     elif resource.kind == "Service":
         service_allocation.allocate(registry, item)
     elif resource.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
-        resource_claims.check_admin_access(registry, resource, item)
+        check_admin_access(registry, resource, item)
     elif resource.kind in {"ResourceSlice", "DeviceTaintRule"}:
         set_taint_times(item, registry.timestamp())
 
@@ -117,7 +237,7 @@ def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: 
 def admit_status(registry: Registry, resource: Resource, item: JsonObject, old: JsonObject) -> None:
     """Refuse a status that others than the validation of its kind forbid."""
     if resource.kind == "ResourceClaim" and not (old.get("status") or {}).get("allocation"):
-        resource_claims.check_granted_admin_access(registry, resource, item)
+        check_granted_admin_access(registry, resource, item)
 
 
 def check_bounds(

@@ -4,32 +4,240 @@ The use so far is `status.used` of the quota, as in a cluster: admission adds wh
 the quota controller counts again when objects leave. A quota whose status was not counted yet is
 counted at once.
 
-Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go.
+Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go,
+apiserver/pkg/quota/v1/generic, pkg/quota/v1/evaluator/core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import forbidden
-from podium.lab.registry.quota_usage import (
-    has_deadline,
-    limited_names,
-    matches_scopes,
-    missing_resources,
-    usage,
+from podium.lab.api.timestamps import parse_time
+from podium.lab.kinds.pod import qos_class
+from podium.lab.registry.resource_lists import (
+    Amounts,
+    add,
+    amounts,
+    containers_of,
+    pod_amounts,
+    text_of,
+    texts_of,
 )
-from podium.lab.registry.resource_lists import Amounts, add, amounts, text_of, texts_of
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.quantity import nano
+from podium.objects.resource_names import is_native
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
 
+_ONE: Final = 10**9
+_STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_POD_RESOURCES: Final = frozenset(
+    {"count/pods", "pods", "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory",
+     "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage"}
+)  # fmt: skip
+_CLAIM_RESOURCES: Final = ("persistentvolumeclaims", "requests.storage")
+_SERVICE_RESOURCES: Final = frozenset(
+    {"count/services", "services", "services.nodeports", "services.loadbalancers"}
+)
+#: Resources that every container must set once a quota limits them.
+_MUST_BE_SET: Final = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+#: Resources that have a name of their own besides `count/…`.
+_LEGACY_COUNTS: Final = frozenset(
+    {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"}
+)
+_AFFINITIES: Final = ("podAffinity", "podAntiAffinity")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 #: Kinds whose updates can use more than before.
 _CHARGED_ON_UPDATE = frozenset({"Service", "PersistentVolumeClaim"})
+
+
+def limited_names(resource: Resource, names: Iterable[str]) -> list[str]:
+    """Those of *names* that objects of a resource use."""
+    kind = resource.kind
+    if kind == "Pod":
+        return [each for each in names if _is_pod_resource(each)]
+    if kind == "Service":
+        return [each for each in names if each in _SERVICE_RESOURCES]
+    if kind == "PersistentVolumeClaim":
+        return [each for each in names if _is_claim_resource(each)]
+    counted = _count_names(resource)
+    return [each for each in names if each in counted]
+
+
+def _is_pod_resource(name: str) -> bool:
+    if name in _POD_RESOURCES or name.startswith(("hugepages-", "requests.hugepages-")):
+        return True
+    return name.startswith("requests.") and not is_native(name)
+
+
+def _is_claim_resource(name: str) -> bool:
+    if name == "count/persistentvolumeclaims" or name in _CLAIM_RESOURCES:
+        return True
+    return name.endswith(tuple(f"{_STORAGE_CLASS}{each}" for each in _CLAIM_RESOURCES))
+
+
+def _count_names(resource: Resource) -> list[str]:
+    names = [f"count/{resource.qualified}"]
+    return [*names, resource.plural] if resource.qualified in _LEGACY_COUNTS else names
+
+
+def usage(resource: Resource, item: JsonObject, now: float) -> Amounts:
+    """What an object uses of every resource that a quota can limit."""
+    if resource.kind == "Pod":
+        return _pod_usage(item, now)
+    if resource.kind == "Service":
+        return _service_usage(item["spec"])
+    if resource.kind == "PersistentVolumeClaim":
+        return _claim_usage(item)
+    return dict.fromkeys(_count_names(resource), _ONE)
+
+
+def _pod_usage(pod: JsonObject, now: float) -> Amounts:
+    """All pods count as objects; only those that have not ended use anything."""
+    found: Amounts = {"count/pods": _ONE}
+    if not _uses_anything(pod, now):
+        return found
+    spec = pod["spec"]
+    requests = pod_amounts(spec, "requests", with_overhead=True)
+    limits = pod_amounts(spec, "limits", with_overhead=True)
+    return found | _compute_usage(requests, limits)
+
+
+def _uses_anything(pod: JsonObject, now: float) -> bool:
+    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return False
+    metadata = pod["metadata"]
+    deleted = parse_time(metadata.get("deletionTimestamp"))
+    grace = metadata.get("deletionGracePeriodSeconds")
+    return deleted is None or grace is None or now <= deleted + grace
+
+
+def _compute_usage(requests: Mapping[str, int], limits: Mapping[str, int]) -> Amounts:
+    found: Amounts = {"pods": _ONE}
+    for name in ("cpu", "memory", "ephemeral-storage"):
+        if name in requests:
+            found[name] = found[f"requests.{name}"] = requests[name]
+        if name in limits:
+            found[f"limits.{name}"] = limits[name]
+    for name, amount in requests.items():
+        if name.startswith("hugepages-"):
+            found[name] = found[f"requests.{name}"] = amount
+        elif not is_native(name):
+            found[f"requests.{name}"] = amount
+    return found
+
+
+def _service_usage(spec: JsonObject) -> Amounts:
+    found: Amounts = {
+        "count/services": _ONE,
+        "services": _ONE,
+        "services.nodeports": 0,
+        "services.loadbalancers": 0,
+    }
+    ports = spec.get("ports") or ()
+    if spec.get("type") == "NodePort":
+        found["services.nodeports"] = len(ports) * _ONE
+    elif spec.get("type") == "LoadBalancer":
+        if spec.get("allocateLoadBalancerNodePorts") is False:
+            ports = [each for each in ports if each.get("nodePort")]
+        found["services.nodeports"] = len(ports) * _ONE
+        found["services.loadbalancers"] = _ONE
+    return found
+
+
+def _claim_usage(claim: JsonObject) -> Amounts:
+    found: Amounts = {"persistentvolumeclaims": _ONE, "count/persistentvolumeclaims": _ONE}
+    spec = claim.get("spec") or {}
+    annotations = claim["metadata"].get("annotations") or {}
+    storage_class = annotations.get(_BETA_CLASS) or spec.get("storageClassName") or ""
+    if storage_class:
+        found[f"{storage_class}{_STORAGE_CLASS}persistentvolumeclaims"] = _ONE
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is not None:
+        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage", 0)
+        amount = -(-max(nano(storage), nano(allocated)) // _ONE) * _ONE
+        found["requests.storage"] = amount
+        if storage_class:
+            found[f"{storage_class}{_STORAGE_CLASS}requests.storage"] = amount
+    return found
+
+
+def missing_resources(pod: JsonObject, limited: Iterable[str]) -> dict[str, list[str]]:
+    """The limited resources that containers of a pod do not set, with the containers' names."""
+    spec = pod["spec"]
+    if spec.get("resources"):
+        return {}
+    wanted = _MUST_BE_SET.intersection(limited)
+    found: dict[str, list[str]] = {}
+    for container in containers_of(spec):
+        resources = container.get("resources") or {}
+        own = _compute_usage(
+            dict.fromkeys(resources.get("requests") or (), 0),
+            dict.fromkeys(resources.get("limits") or (), 0),
+        )
+        for name in sorted(wanted - own.keys()):
+            found.setdefault(name, []).append(container["name"])
+    return {name: sorted(set(found[name])) for name in sorted(found)}
+
+
+def matches_scopes(quota: JsonObject, resource: Resource, item: JsonObject) -> bool:
+    """Whether an object is in all scopes of a quota; only pods are in any scope."""
+    spec = quota.get("spec") or {}
+    scopes = [{"scopeName": each, "operator": "Exists"} for each in spec.get("scopes") or ()]
+    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
+    if not scopes:
+        return True
+    return resource.kind == "Pod" and all(_in_scope(each, item) for each in scopes)
+
+
+def _in_scope(scope: JsonObject, pod: JsonObject) -> bool:
+    spec, name = pod["spec"], scope.get("scopeName")
+    if name in {"Terminating", "NotTerminating"}:
+        return has_deadline(pod) is (name == "Terminating")
+    if name in {"BestEffort", "NotBestEffort"}:
+        return (qos_class(spec) == "BestEffort") is (name == "BestEffort")
+    if name == "PriorityClass":
+        return _matches_priority(scope, spec.get("priorityClassName") or "")
+    return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec.get("affinity") or {})
+
+
+def has_deadline(pod: JsonObject) -> bool:
+    """Whether a pod is in the scope Terminating: it has an active deadline."""
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    return seconds is not None and seconds >= 0
+
+
+def _matches_priority(scope: JsonObject, name: str) -> bool:
+    values = scope.get("values") or ()
+    match scope.get("operator"):
+        case "Exists":
+            return bool(name)
+        case "DoesNotExist":
+            return not name
+        case "In":
+            return name in values if name else False
+        case "NotIn":
+            return name not in values
+    return False
+
+
+def _crosses_namespaces(affinity: JsonObject) -> bool:
+    for kind in _AFFINITIES:
+        terms = affinity.get(kind) or {}
+        weighted = [each.get("podAffinityTerm") or {} for each in terms.get(_PREFERRED) or ()]
+        for term in [*(terms.get(_REQUIRED) or ()), *weighted]:
+            if term.get("namespaces") or term.get("namespaceSelector") is not None:
+                return True
+    return False
 
 
 def charge(

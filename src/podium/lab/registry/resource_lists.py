@@ -1,7 +1,11 @@
-"""Amounts of resources: those that a pod requests and is limited to, added up exactly.
+"""Amounts of resources: those that a pod requests, is limited to and uses, added up exactly.
 
 Amounts are integers in billionths, so that sums and comparisons are exact. A text is made of a sum
 in the form that its quantity is written in: `2Gi`, `1500m`.
+
+Nothing runs in pods. A pod uses what its containers request, or what its annotations say:
+`lab.podium/usage-cpu` and `lab.podium/usage-memory`, for the whole pod. A node uses the sum of its
+pods, or what its own annotations say. The metrics API and autoscalers report that.
 
 Upstream: component-helpers/resource/helpers.go (PodRequests, PodLimits).
 """
@@ -9,10 +13,11 @@ Upstream: component-helpers/resource/helpers.go (PodRequests, PodLimits).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from podium.objects.canonical_quantity import canonical
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.quantity import nano
+from podium.objects.quantity import QuantityError, nano
 
 #: Amounts in billionths by the name of the resource.
 Amounts = dict[str, int]
@@ -22,6 +27,8 @@ _BILLION = 10**9
 _POD_LEVEL = frozenset({"cpu", "memory"})
 _POD_LEVEL_PREFIX = "hugepages-"
 _BYTES = ("memory", "storage", "hugepages-")
+#: The annotations that say what a pod or node uses, by resource.
+ANNOTATIONS: Final = {"cpu": "lab.podium/usage-cpu", "memory": "lab.podium/usage-memory"}
 
 
 def amounts(quantities: Mapping[str, str | float] | None) -> Amounts:
@@ -99,3 +106,47 @@ def _of(container: JsonObject, part: str) -> Amounts:
 
 def _only(found: Amounts, names: Mapping[str, int]) -> Amounts:
     return {name: amount for name, amount in found.items() if names.get(name)}
+
+
+def container_usage(pod: JsonObject) -> dict[str, Amounts]:
+    """The usage of each container by its name; an annotation is shared by all containers."""
+    containers = pod["spec"].get("containers") or ()
+    found: dict[str, Amounts] = {}
+    told = annotated_usage(pod)
+    for index, container in enumerate(containers):
+        requests = amounts((container.get("resources") or {}).get("requests"))
+        own: Amounts = {}
+        for name in ANNOTATIONS:
+            if name in told:
+                share, rest = divmod(told[name], len(containers))
+                own[name] = share + (rest if index == 0 else 0)
+            else:
+                own[name] = requests.get(name, 0)
+        found[container["name"]] = own
+    return found
+
+
+def pod_usage(pod: JsonObject) -> Amounts:
+    """The usage of all containers of a pod together."""
+    total: Amounts = {}
+    for each in container_usage(pod).values():
+        add(total, each)
+    return total
+
+
+def annotated_usage(item: JsonObject) -> Amounts:
+    """What the annotations of a pod or node say; those that are no quantities are ignored."""
+    annotations = item["metadata"].get("annotations") or {}
+    found: Amounts = {}
+    for name, annotation in ANNOTATIONS.items():
+        if annotation in annotations:
+            try:
+                found[name] = max(nano(annotations[annotation]), 0)
+            except QuantityError:
+                continue
+    return found
+
+
+def usage_texts(found: Amounts) -> dict[str, str]:
+    """CPU and memory as quantities."""
+    return {name: text_of(name, found.get(name, 0)) for name in ANNOTATIONS}
