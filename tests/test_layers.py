@@ -628,7 +628,7 @@ def test_a_wrong_import_is_seen(path: str, text: str) -> None:
             "lab/patch/apply.py", "from podium.lab.registry import registry", id="a package above"
         ),
         pytest.param(
-            "lab/store/store.py", "from podium.lab.validation.names import x", id="a sibling"
+            "lab/store/store.py", "from podium.lab.validation.metadata import x", id="a sibling"
         ),
         pytest.param(
             "lab/store/store.py",

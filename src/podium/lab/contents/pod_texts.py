@@ -20,8 +20,12 @@ from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
 from podium.lab.store.imported_pods import ImportedPod, MetadataHead, SharedParts, read_head
 from podium.lab.store.store import Key
-from podium.lab.validation.metadata import validate_annotations, validate_labels
-from podium.lab.validation.names import NameRule, dns_label_reasons
+from podium.lab.validation.metadata import (
+    NameRule,
+    dns_label_reasons,
+    validate_annotations,
+    validate_labels,
+)
 from podium.objects.kinds.meta import JsonObject, OwnerReference
 from podium.objects.names import is_qualified_name
 from podium.objects.reading.collection import label

@@ -12,7 +12,7 @@ from typing import Any
 from podium.lab.api.field_errors import FieldErrors, invalid_value
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.kinds.printer import Printer, age, name_of, object_at, text_at
-from podium.lab.validation.names import config_key_reasons
+from podium.lab.validation.metadata import config_key_reasons
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from podium.lab.api.field_errors import FieldErrors, invalid_value, required
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.kinds.printer import NONE, UNSET, Printer, age, list_at, name_of, object_at, text_at
-from podium.lab.validation.names import dns_subdomain_reasons
+from podium.lab.validation.metadata import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -25,7 +25,7 @@ from podium.lab.api.field_errors import (
     too_many,
 )
 from podium.lab.kinds.printer import age, name_of
-from podium.lab.validation.names import dns_label_reasons, dns_subdomain_reasons
+from podium.lab.validation.metadata import dns_label_reasons, dns_subdomain_reasons
 from podium.lab.validation.selectors import validate_qualified_name
 from podium.objects.kinds.meta import JsonObject
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from podium.lab.api.field_errors import FieldError
 from podium.lab.api.resources import Resource
 from podium.lab.kinds.printer import Printer
-from podium.lab.validation.metadata import validate_metadata
-from podium.lab.validation.names import NameRule, dns_subdomain_reasons
+from podium.lab.validation.metadata import NameRule, dns_subdomain_reasons, validate_metadata
 from podium.objects.kinds.meta import JsonObject
 
 Edit = Callable[[JsonObject], None]

@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.names import dns_label_reasons
+from podium.lab.validation.metadata import dns_label_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -28,7 +28,7 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.placement import EFFECTS
+from podium.lab.validation.pod_fields import EFFECTS
 from podium.lab.validation.quantities import validate_quantity
 from podium.lab.validation.selectors import validate_qualified_name
 from podium.objects.kinds.meta import JsonObject

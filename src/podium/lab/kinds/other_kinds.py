@@ -23,7 +23,7 @@ from podium.lab.kinds.printer import (
     text_at,
 )
 from podium.lab.kinds.workload_fields import wanted_replicas
-from podium.lab.validation.names import path_segment_reasons
+from podium.lab.validation.metadata import path_segment_reasons
 from podium.objects.kinds.meta import JsonObject
 
 

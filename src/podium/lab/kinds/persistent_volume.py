@@ -26,7 +26,7 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.names import dns_subdomain_reasons
+from podium.lab.validation.metadata import dns_subdomain_reasons
 from podium.lab.validation.quantities import is_positive
 from podium.lab.validation.selectors import validate_node_selector
 from podium.objects.kinds.meta import JsonObject

@@ -34,9 +34,12 @@ from podium.lab.kinds.printer import (
     text_at,
     time_since,
 )
-from podium.lab.validation.containers import validate_containers, validate_unique_name
-from podium.lab.validation.names import NameRule, dns_label_reasons, dns_subdomain_reasons
-from podium.lab.validation.placement import validate_placement
+from podium.lab.validation.metadata import NameRule, dns_label_reasons, dns_subdomain_reasons
+from podium.lab.validation.pod_fields import (
+    validate_containers,
+    validate_placement,
+    validate_unique_name,
+)
 from podium.lab.validation.quantities import validate_quantity
 from podium.objects.kinds.meta import JsonObject
 

@@ -32,7 +32,7 @@ from podium.lab.kinds.device_fields import (
 )
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.names import dns_subdomain_reasons
+from podium.lab.validation.metadata import dns_subdomain_reasons
 from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons

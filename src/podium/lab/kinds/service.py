@@ -29,9 +29,12 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.containers import PROTOCOLS, validate_port_number
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.names import dns_1035_label_reasons, port_name_reasons
+from podium.lab.validation.metadata import (
+    dns_1035_label_reasons,
+    port_name_reasons,
+    validate_labels,
+)
+from podium.lab.validation.pod_fields import PROTOCOLS, validate_port_number
 from podium.objects.kinds.meta import JsonObject
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

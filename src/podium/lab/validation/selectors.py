@@ -11,8 +11,7 @@ from podium.lab.api.field_errors import (
     invalid_value,
     required,
 )
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.names import dns_subdomain_reasons
+from podium.lab.validation.metadata import dns_subdomain_reasons, validate_labels
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import (
     is_label_value,
