@@ -31,7 +31,6 @@ import msgspec
 import numpy as np
 
 from podium.cluster.cache.columns import Columns
-from podium.engine.framework.stated_view import stated_view
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
@@ -62,6 +61,7 @@ from podium.profiles.user_rules.nodes import (
     RuleNode,
     RulePod,
 )
+from podium.profiles.user_rules.stated_view import stated_view
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from builders import budget, decided, node, pod, profile, selector, view
 from plain_victims import plain_v1_13
 from podium.engine.framework.decision import Decision
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.post_filter import FailedSearch
-from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import pod_priority
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
@@ -233,13 +233,13 @@ def test_victims_on_all_nodes_at_once_equal_those_on_each(
     rules = profile(CheckNodeUnschedulable(), GeneralPredicates(), MatchInterPodAffinity())
 
     failed = FailedSearch(
-        wanted, columns, positioned(wanted, rules.predicates), columns.nodes.order, min_batch_rows=1
+        wanted, columns, plan_of(wanted.cls, rules).filters, columns.nodes.order, min_batch_rows=1
     )
     together = find_candidates(failed, pod_priority.POLICY)
     each = plain_v1_13(failed)
 
     assert batch_rows(
-        wanted, columns, positioned(wanted, rules.predicates), columns.nodes.order, min_batch_rows=1
+        wanted, columns, plan_of(wanted.cls, rules).filters, columns.nodes.order, min_batch_rows=1
     ).all()
     assert list(together) == list(each)
     assert {name: together[name] for name in together} == each

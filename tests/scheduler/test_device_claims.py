@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from builders import node, pod
+from podium.cluster.claim_versions import ClaimWriteError
 from podium.engine.framework.decision import ClaimRelease
-from podium.engine.rules.devices.claims import ClaimWriteError
 from podium.engine.rules.devices.extended_resources import special_claim
 from podium.engine.state.devices import DeviceId
 from podium.engine.state.reservation import ClaimPlan, DevicePlan

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from podium.engine.rules.devices.claims import (
-    SPECIAL_NAME,
+from podium.cluster.claim_versions import (
     ClaimWriteError,
     bound,
     check_bindable,
@@ -22,6 +21,7 @@ from podium.engine.rules.devices.claims import (
     unreserved,
     with_finalizer,
 )
+from podium.engine.rules.devices.claims import SPECIAL_NAME
 from podium.objects.kinds.devices import AllocatedDeviceStatus, DeviceCondition
 from podium.objects.kinds.pod import ExtendedResourceClaimStatus
 

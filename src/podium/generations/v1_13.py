@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.engine.framework.choices import Conduct, FeatureGate
-from podium.engine.framework.extender_protocol import ExtenderProtocol
+from podium.engine.framework.choices import Conduct, ExtenderProtocol, FeatureGate
 from podium.engine.framework.generation import Generation
 from podium.generations.predicates import (
     PREDICATE_ARGUMENTS,

@@ -13,7 +13,7 @@ from podium.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from podium.engine.framework.extender_protocol import ExtenderProtocol
+    from podium.engine.framework.choices import ExtenderProtocol
     from podium.profiles.policy.document import ExtenderConfig, TlsConfig
 
 _NANOSECONDS = 1_000_000_000

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from builders import budget, nodes, pod, selector
 from builders_v1_36 import DEFAULT, current
 from podium.cluster.cache.columns import Columns
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
-from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import plugin, pod_priority
 from podium.engine.preemption.criteria import Criterion, TabledCandidates, choose
 from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
@@ -55,7 +55,7 @@ STEPS = st.one_of(
 
 def search(columns: Columns, wanted: Pod, profile: Profile, *, may_keep: bool) -> FailedSearch:
     incoming = columns.pods.incoming(wanted)
-    rules = positioned(incoming, profile.predicates)
+    rules = plan_of(incoming.cls, profile).filters
     rows = columns.nodes.order
     return FailedSearch(
         incoming, columns, rules, rows, prepared=frozenset(), min_batch_rows=3, may_keep=may_keep

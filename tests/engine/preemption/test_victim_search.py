@@ -42,11 +42,11 @@ from builders_v1_36 import (
 )
 from plain_victims import plain_v1_13, plain_v1_36
 from podium.cluster.cache.columns import Columns
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import Activity
 from podium.engine.framework.tuning import Tuning
-from podium.engine.pipelines.filtering import positioned
 from podium.engine.preemption import plugin, pod_priority, victim_order
 from podium.engine.preemption.batch_filter import batch_rows
 from podium.engine.preemption.criteria import choose
@@ -227,11 +227,7 @@ def failed_search(
     return FailedSearch(
         incoming,
         columns,
-        [
-            each
-            for each in positioned(incoming, profile.predicates)
-            if each.rule.name not in skipped
-        ],
+        [each for each in plan_of(incoming.cls, profile).filters if each.rule.name not in skipped],
         columns.nodes.order,
         min_batch_rows=min_batch_rows,
     )
@@ -358,7 +354,7 @@ def rows_in_batch(columns: Columns, wanted: Pod, profile: Profile) -> int:
     found = batch_rows(
         incoming,
         columns,
-        positioned(incoming, profile.predicates),
+        plan_of(incoming.cls, profile).filters,
         columns.nodes.order,
         min_batch_rows=profile.tuning.min_batch_rows,
     )

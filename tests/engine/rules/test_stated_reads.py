@@ -25,7 +25,6 @@ from podium.engine.framework.rule import (
     ScoreRule,
     Watched,
 )
-from podium.engine.framework.stated_view import UnstatedReadError, stated_view, watched_view
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows, as_array
 from podium.engine.state.pod_class import Incoming, PodClass
 from podium.engine.state.view import View
@@ -41,6 +40,7 @@ from podium.profiles.user_rules.adapter import (
     UserPredicate,
     UserPriority,
 )
+from podium.profiles.user_rules.stated_view import UnstatedReadError, stated_view, watched_view
 from random_clusters import PREDICATES, PRIORITIES, Cluster, clusters
 from random_clusters_v1_36 import FILTERS, SCORES, ClusterV136, clusters_v1_36
 

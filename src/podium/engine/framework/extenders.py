@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.engine.framework.extender_protocol import ExtenderProtocol
+from podium.engine.framework.choices import ExtenderProtocol
 from podium.engine.framework.rule import AttemptError
 
 if TYPE_CHECKING:

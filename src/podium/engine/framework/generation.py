@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from podium.engine.framework.choices import Choices, Conduct, FeatureGate, WakeUps
-from podium.engine.framework.extender_protocol import ExtenderProtocol
+from podium.engine.framework.choices import Choices, Conduct, ExtenderProtocol, FeatureGate, WakeUps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

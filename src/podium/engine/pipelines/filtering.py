@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podium.engine.framework.rule import Activity, Positioned, Scope
+from podium.engine.framework.rule import Activity
 from podium.engine.rows.rows import as_int
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from podium.engine.framework.rule import FilterRule
+    from podium.engine.framework.rule import FilterRule, Positioned
     from podium.engine.rows.rows import ManyRows, OneRow
     from podium.engine.rows.trial_one import TrialRow
     from podium.engine.state.pod_class import Incoming
@@ -50,15 +50,6 @@ class Fit:
         self.positions = positions
         #: Position among the rows -> text.
         self.errors = errors
-
-
-def positioned(pod: Incoming, rules: Sequence[FilterRule]) -> list[Positioned]:
-    """The rules that can reject pods of this class at all, with their positions."""
-    return [
-        Positioned(position, rule)
-        for position, rule in enumerate(rules)
-        if rule.scope(pod.cls) is not Scope.NONE
-    ]
 
 
 def active(pod: Incoming, view: View, rules: Iterable[Positioned]) -> list[Positioned]:

@@ -167,6 +167,7 @@ class Rows(Protocol[K]):
 
     def may_count(self, tally: Tally) -> bool:
         """Whether the tally may count a pod anywhere; if not, its counts need not be read."""
+        return bool(tally.carriers)
 
     def on_row(self, tally: Tally) -> Ints[K]:
         """What the tally counts on the row itself."""
@@ -179,18 +180,34 @@ class Rows(Protocol[K]):
 
     def total(self, tally: Tally, key: str) -> Ints[K] | int:
         """What the tally counts on all rows that have the key."""
+        return tally.total(key)
 
-    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints[K] | int:
+    def gained_labels(
+        self,
+        key: Hashable,  # noqa: ARG002 - modified rows read them
+        fact: Callable[[LabelSet], int],  # noqa: ARG002
+    ) -> Ints[K] | int:
         """The sum of a fact of label sets over the pods added, less that over those removed.
 
         0 on rows that are not modified. `key` names the fact: equal keys stand for equal facts.
         """
+        return 0
 
-    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Ints[K] | int:
+    def gained_classes(
+        self,
+        key: Hashable,  # noqa: ARG002
+        fact: Callable[[PodClass], int],  # noqa: ARG002
+    ) -> Ints[K] | int:
         """The same sum for a fact of pod classes."""
+        return 0
 
-    def readded(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Ints[K] | int:
+    def readded(
+        self,
+        key: Hashable,  # noqa: ARG002
+        fact: Callable[[LabelSet], int],  # noqa: ARG002
+    ) -> Ints[K] | int:
         """The sum of a fact of label sets over the pods that were removed and added again."""
+        return 0
 
     # Facts of the node
 
@@ -418,10 +435,6 @@ class ManyRows(Rows[Column]):
         return self.view.nodes.allowed_pods[self.index]
 
     @override
-    def may_count(self, tally: Tally) -> bool:
-        return bool(tally.carriers)
-
-    @override
     def on_row(self, tally: Tally) -> Any:
         return tally.rows.take(self.index)
 
@@ -438,22 +451,6 @@ class ManyRows(Rows[Column]):
             size = min(len(table), len(other))
             table = table[:size] + other[:size] * weight
         return table.take(self.label_ids(key))
-
-    @override
-    def total(self, tally: Tally, key: str) -> Any:
-        return tally.total(key)
-
-    @override
-    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
-        return 0
-
-    @override
-    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Any:
-        return 0
-
-    @override
-    def readded(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
-        return 0
 
     @override
     def fact(self, column: FactColumn | LabelColumn, answer: Callable[[Any], int]) -> Any:
@@ -748,10 +745,6 @@ class OneRow(Rows[Scalar]):
         return self.view.nodes.allowed_pods.item(self.row)
 
     @override
-    def may_count(self, tally: Tally) -> bool:
-        return bool(tally.carriers)
-
-    @override
     def on_row(self, tally: Tally) -> Any:
         return tally.on(self.row)
 
@@ -762,22 +755,6 @@ class OneRow(Rows[Scalar]):
     @override
     def weighted_domain(self, weighted: list[tuple[int, Tally]], key: str) -> Any:
         return sum(weight * self.domain(tally, key) for weight, tally in weighted)
-
-    @override
-    def total(self, tally: Tally, key: str) -> Any:
-        return tally.total(key)
-
-    @override
-    def gained_labels(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
-        return 0
-
-    @override
-    def gained_classes(self, key: Hashable, fact: Callable[[PodClass], int]) -> Any:
-        return 0
-
-    @override
-    def readded(self, key: Hashable, fact: Callable[[LabelSet], int]) -> Any:
-        return 0
 
     @override
     def fact(self, column: FactColumn | LabelColumn, answer: Callable[[Any], int]) -> Any:

@@ -18,21 +18,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from podium.engine.rules.devices.claims import (
-    SPECIAL_NAME,
-    BindingFailure,
+from podium.cluster.claim_versions import (
     ClaimWriteError,
     bound,
     check_bindable,
     has_finalizer,
     is_bound,
-    is_late,
-    is_ready,
     needs_write,
     unreserved,
     with_finalizer,
     without_finalizer,
 )
+from podium.engine.rules.devices.claims import SPECIAL_NAME, BindingFailure, is_late, is_ready
 from podium.kube.errors import ApiError, is_outcome_unknown, is_passing
 from podium.kube.growing_pause import growing_pauses
 from podium.objects.kinds.devices import ResourceClaim

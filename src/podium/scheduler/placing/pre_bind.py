@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from podium.cluster.claim_versions import ClaimWriteError
 from podium.engine.rows.rows import OneRow
-from podium.engine.rules.devices.claims import ClaimWriteError
 from podium.engine.state.reservation import PreBindSteps
 from podium.kube.errors import ApiError
 from podium.scheduler.placing.device_claims import ClaimClient, DeviceClaims

@@ -18,8 +18,8 @@ from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.rule import Activity, Scope
 from podium.engine.pipelines.filtering import active, run_filters
-from podium.engine.rows.filled import FilledRows
 from podium.engine.state.verdicts import FITS, histogram
+from podium.what_if.capacity.filled import FilledRows
 
 if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation

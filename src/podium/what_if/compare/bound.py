@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from podium.cluster.simulation import Simulation
+from podium.engine.framework.plan import plan_of
 from podium.engine.framework.rule import Scope
-from podium.engine.pipelines.filtering import positioned, run_filters
+from podium.engine.pipelines.filtering import run_filters
 from podium.engine.rows.rows import ManyRows
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.affinity_terms import compiled_with_namespaces
@@ -134,7 +135,7 @@ class _Program:
 
     def _accepting(self, pod: Incoming, profile: Profile, rows: np.ndarray) -> np.ndarray:
         """On which nodes the rules that look at the node alone accept the pod."""
-        rules = positioned(pod, profile.predicates)
+        rules = plan_of(pod.cls, profile).filters
         of_node = [each for each in rules if each.rule.scope(pod.cls) is Scope.NODE]
         accepted: np.ndarray = (
             run_filters(pod, ManyRows(self._columns, rows), of_node).codes == FITS

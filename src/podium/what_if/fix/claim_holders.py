@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from podium.engine.rules.devices.claims import deallocated
+from podium.cluster.claim_versions import deallocated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

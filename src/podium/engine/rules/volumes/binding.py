@@ -54,17 +54,17 @@ from podium.engine.rules.volumes.claims import (
     volumes_of,
 )
 from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_drivers
-from podium.engine.state.in_tree_volumes import (
-    UntranslatableError,
-    handed_over,
-    older_kind,
-    reachable_from,
-)
 from podium.engine.state.reservation import VolumePlan
 from podium.engine.state.verdicts import Reason
 from podium.objects.field_errors import child, invalid
 from podium.objects.go_json import go_json
 from podium.objects.go_types import INT64, Slice
+from podium.objects.kinds.in_tree_volumes import (
+    UntranslatableError,
+    handed_over,
+    older_kind,
+    reachable_from,
+)
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import CsiDriver, CsiNode, CsiStorageCapacity, StorageClass
 from podium.objects.quantity import nano, value

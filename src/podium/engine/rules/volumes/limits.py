@@ -46,7 +46,9 @@ from podium.engine.rules.volumes.volume_ledger import (
     exceeded_limits,
     ledger,
 )
-from podium.engine.state.in_tree_volumes import (
+from podium.engine.state.pod_class import once_per_form
+from podium.engine.state.verdicts import Reason
+from podium.objects.kinds.in_tree_volumes import (
     SUCCESSORS,
     UntranslatableError,
     handle,
@@ -55,8 +57,6 @@ from podium.engine.state.in_tree_volumes import (
     nameless,
     older_kind,
 )
-from podium.engine.state.pod_class import once_per_form
-from podium.engine.state.verdicts import Reason
 from podium.objects.kinds.pod import Pod, Volume
 from podium.objects.kinds.storage import CsiNode, VolumeAttachment
 
