@@ -76,9 +76,6 @@ def test_a_table_has_styles_whole_columns_and_headers_of_several_lines() -> None
     assert found == [
         ("                           Image", dim),
         ("NODE                    Locality   WHICH", dim),
-        (
-            "a-long-name-of-a-node         13   one two\n                                   three four",
-            bold_green,
-        ),
+        (f"a-long-name-of-a-node         13   one two\n{' ' * 35}three four", bold_green),
         ("and 3 more", dim),
     ]
