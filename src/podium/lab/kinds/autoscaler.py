@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.kinds.kind import (
     NONE,
     UNSET,
+    KindStrategy,
     Printer,
     age,
     list_at,

@@ -9,10 +9,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, object_at, text_at
-from podium.lab.validation.metadata import config_key_reasons
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.field_checks import config_key_reasons
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, object_at, text_at
 from podium.objects.kinds.meta import JsonObject
 
 

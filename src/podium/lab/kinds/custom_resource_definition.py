@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podium.cel.regular_expressions import PatternError, compile_pattern
-from podium.lab.api.field_errors import FieldError, invalid_value, not_supported, required
+from podium.lab.api.status import FieldError, invalid_value, not_supported, required
 from podium.lab.kinds.kind import KindStrategy
+from podium.lab.schema.custom_rules import definition_errors, unevaluated
 from podium.lab.schema.structural import refuse_wrong_schema_types
-from podium.lab.validation.custom_rules import definition_errors, unevaluated
 from podium.objects.kinds.meta import JsonObject
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, not_supported
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import NONE, Printer, age, labels_text, name_of, number_at, object_at
+from podium.lab.api.status import FieldErrors, not_supported
+from podium.lab.kinds.kind import (
+    NONE,
+    KindStrategy,
+    Printer,
+    age,
+    labels_text,
+    name_of,
+    number_at,
+    object_at,
+)
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
     selector_cell,

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, not_supported
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at
+from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value, not_supported
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, number_at
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
     selector_cell,

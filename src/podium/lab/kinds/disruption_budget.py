@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at, text_at
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.field_checks import validate_label_selector
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, number_at, text_at
 from podium.lab.kinds.workload_fields import validate_int_or_percent
-from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject
 
 

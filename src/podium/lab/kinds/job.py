@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.pod import validate_pod_spec
-from podium.lab.kinds.printer import (
+from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.kinds.field_checks import validate_label_selector
+from podium.lab.kinds.kind import (
     NONE,
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -23,6 +23,7 @@ from podium.lab.kinds.printer import (
     object_at,
     parse_time,
 )
+from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
     IMMUTABLE,
     UNMATCHED,
@@ -32,7 +33,6 @@ from podium.lab.kinds.workload_fields import (
     template_cells,
     validate_non_negative,
 )
-from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject
 
 MAX_INT32 = 2**31 - 1

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.metadata import dns_label_reasons
+from podium.lab.kinds.field_checks import dns_label_reasons
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, text_at
 from podium.objects.kinds.meta import JsonObject
 
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     forbidden_field,
@@ -16,10 +16,11 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.field_checks import validate_qualified_name, validate_quantity
+from podium.lab.kinds.kind import (
     NONE,
     UNKNOWN,
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -28,9 +29,7 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.pod_fields import EFFECTS
-from podium.lab.validation.quantities import validate_quantity
-from podium.lab.validation.selectors import validate_qualified_name
+from podium.lab.kinds.pod_fields import EFFECTS
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_label_value, label_value_reasons
 

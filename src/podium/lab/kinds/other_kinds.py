@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.field_checks import path_segment_reasons
+from podium.lab.kinds.kind import (
     NONE,
+    KindStrategy,
     Printer,
     age,
     container_cells,
@@ -23,7 +24,6 @@ from podium.lab.kinds.printer import (
     text_at,
 )
 from podium.lab.kinds.workload_fields import wanted_replicas
-from podium.lab.validation.metadata import path_segment_reasons
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     duplicate,
@@ -18,10 +18,16 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.kinds.device_fields import validate_label
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.device_class import validate_label
+from podium.lab.kinds.field_checks import (
+    NameRule,
+    dns_label_reasons,
+    dns_subdomain_reasons,
+    validate_quantity,
+)
+from podium.lab.kinds.kind import (
     NONE,
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -34,13 +40,11 @@ from podium.lab.kinds.printer import (
     text_at,
     time_since,
 )
-from podium.lab.validation.metadata import NameRule, dns_label_reasons, dns_subdomain_reasons
-from podium.lab.validation.pod_fields import (
+from podium.lab.kinds.pod_fields import (
     validate_containers,
     validate_placement,
     validate_unique_name,
 )
-from podium.lab.validation.quantities import validate_quantity
 from podium.objects.kinds.meta import JsonObject
 
 _DEFAULT_MODE = 0o644

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     forbidden_field,
@@ -17,7 +17,7 @@ from podium.lab.api.field_errors import (
     required,
     too_many,
 )
-from podium.lab.kinds.device_fields import (
+from podium.lab.kinds.device_class import (
     EFFECTS,
     MOST_ITEMS,
     name_and_age,
@@ -34,10 +34,20 @@ from podium.lab.kinds.device_fields import (
     validate_selector,
     validate_share,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, list_at, metadata_of, name_of, object_at
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
+from podium.lab.kinds.field_checks import (
+    validate_labels,
+    validate_node_selector,
+    validate_qualified_name,
+)
+from podium.lab.kinds.kind import (
+    KindStrategy,
+    Printer,
+    age,
+    list_at,
+    metadata_of,
+    name_of,
+    object_at,
+)
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons
 

@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     forbidden_field,
     invalid_value,
-    not_supported,
     required,
     too_long,
     too_many,
 )
-from podium.lab.kinds.device_fields import (
-    EFFECTS,
+from podium.lab.kinds.device_class import (
     validate_attribute_name,
     validate_binding_conditions,
     validate_device_name,
@@ -29,13 +27,14 @@ from podium.lab.kinds.device_fields import (
     validate_items,
     validate_label,
     validate_pool_name,
+    validate_taint,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.metadata import dns_subdomain_reasons
-from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
+from podium.lab.kinds.field_checks import (
+    dns_subdomain_reasons,
+    validate_node_selector,
+)
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, text_at
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import label_value_reasons
 from podium.objects.quantity import nano
 
 _MOST_DEVICES: Final = 128
@@ -334,18 +333,6 @@ def _validate_counters(holder: JsonObject, path: str, name_field: str) -> FieldE
     else:
         for name in counters:
             yield from validate_label(name, here)
-
-
-def validate_taint(taint: JsonObject, path: str) -> FieldErrors:
-    """Validate the taint of a device."""
-    yield from validate_qualified_name(taint.get("key") or "", f"{path}.key")
-    value, effect = taint.get("value") or "", taint.get("effect") or ""
-    for reason in label_value_reasons(value) if value else ():
-        yield invalid_value(f"{path}.value", value, reason)
-    if not effect:
-        yield required(f"{path}.effect")
-    elif effect not in EFFECTS:
-        yield not_supported(f"{path}.effect", effect, EFFECTS)
 
 
 def _slice_cells(item: JsonObject, now: float) -> list[Any]:

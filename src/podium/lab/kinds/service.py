@@ -9,17 +9,22 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     invalid_value,
     not_supported,
     required,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.field_checks import (
+    dns_1035_label_reasons,
+    port_name_reasons,
+    validate_labels,
+)
+from podium.lab.kinds.kind import (
     NONE,
     UNKNOWN,
+    KindStrategy,
     Printer,
     age,
     first_three,
@@ -29,12 +34,7 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.metadata import (
-    dns_1035_label_reasons,
-    port_name_reasons,
-    validate_labels,
-)
-from podium.lab.validation.pod_fields import PROTOCOLS, validate_port_number
+from podium.lab.kinds.pod_fields import PROTOCOLS, validate_port_number
 from podium.objects.kinds.meta import JsonObject
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, not_supported, required
-from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
-from podium.lab.kinds.printer import (
+from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
+from podium.lab.kinds.field_checks import validate_label_selector, validate_labels
+from podium.lab.kinds.kind import (
     age,
     container_cells,
     name_of,
@@ -20,8 +20,7 @@ from podium.lab.kinds.printer import (
     object_at,
     selector_text,
 )
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.selectors import validate_label_selector
+from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     invalid_value,
@@ -15,18 +15,16 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.validation.metadata import (
+from podium.lab.kinds.field_checks import (
     dns_label_reasons,
     environment_variable_reasons,
     port_name_reasons,
-    validate_labels,
-)
-from podium.lab.validation.quantities import validate_resources
-from podium.lab.validation.selectors import (
     validate_label_selector,
+    validate_labels,
     validate_node_selector,
     validate_node_selector_term,
     validate_qualified_name,
+    validate_resources,
 )
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_label_value, label_value_reasons

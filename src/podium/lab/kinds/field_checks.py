@@ -1,9 +1,10 @@
-"""Validation of the metadata of objects of all kinds, and rules for names.
+"""Validation of fields that objects of many kinds have: names, metadata, selectors, quantities.
 
-The rules are those of `objects.names`, which has the messages of v1.13; these are the messages of
-kube-apiserver since v1.20.
+The rules for names are those of `objects.names`, which has the messages of v1.13; these are the
+messages of kube-apiserver since v1.20.
 
-Upstream: apimachinery/pkg/api/validation/objectmeta.go.
+Upstream: apimachinery/pkg/api/validation/objectmeta.go, apimachinery/pkg/apis/meta/v1/validation,
+pkg/apis/core/validation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     forbidden_field,
@@ -21,13 +22,14 @@ from podium.lab.api.field_errors import (
     required,
     too_long,
 )
-from podium.objects.kinds.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject, RawQuantity
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
     label_key_reasons,
     label_value_reasons,
 )
+from podium.objects.quantity import QuantityError, nano
 
 _DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
@@ -221,3 +223,166 @@ def validate_metadata_update(item: JsonObject, old: JsonObject) -> list[FieldErr
                 )
             )
     return found
+
+
+_VALUES_REQUIRED = "must be specified when `operator` is 'In' or 'NotIn'"
+_VALUES_FORBIDDEN = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+_INVALID_OPERATOR = "not a valid selector operator"
+
+
+def validate_label_selector(selector: JsonObject | None, path: str) -> FieldErrors:
+    """Validate the labels and expressions of a label selector."""
+    if not selector:
+        return
+    yield from validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    for index, each in enumerate(selector.get("matchExpressions") or ()):
+        here = f"{path}.matchExpressions[{index}]"
+        yield from _validate_operator(each, here)
+        yield from validate_qualified_name(each.get("key") or "", f"{here}.key")
+        for number, value in enumerate(each.get("values") or ()):
+            if not is_label_value(value):
+                for reason in label_value_reasons(value):
+                    yield invalid_value(f"{here}.values[{number}]", value, reason)
+
+
+def _validate_operator(each: JsonObject, path: str) -> FieldErrors:
+    operator, values = each.get("operator") or "", each.get("values")
+    if operator in {"In", "NotIn"}:
+        if not values:
+            yield required(f"{path}.values", _VALUES_REQUIRED)
+    elif operator in {"Exists", "DoesNotExist"}:
+        if values:
+            yield forbidden_field(f"{path}.values", _VALUES_FORBIDDEN)
+    else:
+        yield invalid_value(f"{path}.operator", operator, _INVALID_OPERATOR)
+
+
+def validate_qualified_name(text: str, path: str) -> FieldErrors:
+    """Validate a qualified name: a label key, a taint key, a gate, a provisioner."""
+    if not is_qualified_name(text):
+        for reason in label_key_reasons(text):
+            yield invalid_value(path, text, reason)
+
+
+def validate_node_selector(selector: JsonObject, path: str) -> FieldErrors:
+    """Validate a node selector, which needs at least one term."""
+    terms = selector.get("nodeSelectorTerms")
+    if not terms:
+        yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
+    for index, term in enumerate(terms or ()):
+        yield from validate_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]")
+
+
+def validate_node_selector_term(term: JsonObject, path: str) -> FieldErrors:
+    """Validate the expressions and fields of a node selector term."""
+    for index, each in enumerate(term.get("matchExpressions") or ()):
+        here = f"{path}.matchExpressions[{index}]"
+        if each.get("operator") in {"Gt", "Lt"}:
+            if len(each.get("values") or ()) != 1:
+                yield required(
+                    f"{here}.values",
+                    "must be specified single value when `operator` is 'Lt' or 'Gt'",
+                )
+        else:
+            yield from _validate_operator(each, here)
+        yield from validate_qualified_name(each.get("key") or "", f"{here}.key")
+    for index, each in enumerate(term.get("matchFields") or ()):
+        yield from _validate_match_field(each, f"{path}.matchFields[{index}]")
+
+
+def _validate_match_field(each: JsonObject, path: str) -> FieldErrors:
+    operator, values = each.get("operator") or "", each.get("values") or ()
+    if operator not in {"In", "NotIn"}:
+        yield invalid_value(f"{path}.operator", operator, _INVALID_OPERATOR)
+    elif len(values) != 1:
+        yield required(
+            f"{path}.values",
+            "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+        )
+    if each.get("key") != "metadata.name":
+        yield invalid_value(f"{path}.key", each.get("key") or "", "not a valid field selector key")
+        return
+    for number, value in enumerate(values):
+        for reason in dns_subdomain_reasons(value):
+            yield invalid_value(f"{path}.values[{number}]", value, reason)
+
+
+_CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+_STANDARD_RESOURCES = _CONTAINER_RESOURCES | {"storage", "pods"}
+_NATIVE_DOMAIN = "kubernetes.io/"
+
+
+def validate_quantity(quantity: RawQuantity, path: str) -> FieldErrors:
+    """Validate a quantity, which must not be negative."""
+    value = _nano(quantity)
+    if value is None:
+        yield invalid_value(path, str(quantity), "must be a quantity")
+    elif value < 0:
+        yield invalid_value(path, str(quantity), "must be greater than or equal to 0")
+
+
+@lru_cache(maxsize=1 << 14)
+def _nano(quantity: RawQuantity) -> int | None:
+    try:
+        return nano(quantity)
+    except QuantityError:
+        return None
+
+
+def is_positive(quantity: RawQuantity) -> bool:
+    """Whether a quantity can be read and is greater than zero."""
+    return (_nano(quantity) or 0) > 0
+
+
+def validate_resources(found: JsonObject, path: str) -> FieldErrors:
+    """Validate the requests and limits of a container."""
+    limits, requests = found.get("limits") or {}, found.get("requests") or {}
+    for name, quantity in limits.items():
+        yield from _validate_resource(name, quantity, f"{path}.limits[{name}]")
+    for name, quantity in requests.items():
+        yield from _validate_resource(name, quantity, f"{path}.requests[{name}]")
+        if name in limits:
+            asked, most = _nano(quantity), _nano(limits[name])
+            if asked is None or most is None:
+                continue
+            if asked != most and not _can_be_overcommitted(name):
+                yield invalid_value(
+                    f"{path}.requests",
+                    str(quantity),
+                    f"must be equal to {name} limit of {limits[name]}",
+                )
+            elif asked > most:
+                yield invalid_value(
+                    f"{path}.requests",
+                    str(quantity),
+                    f"must be less than or equal to {name} limit",
+                )
+        elif not _can_be_overcommitted(name):
+            yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+
+
+def _validate_resource(name: str, quantity: RawQuantity, path: str) -> FieldErrors:
+    if name not in _CONTAINER_RESOURCES:
+        if not is_qualified_name(name):
+            for reason in label_key_reasons(name):
+                yield invalid_value(path, name, reason)
+        if "/" not in name and not name.startswith("hugepages-"):
+            if name not in _STANDARD_RESOURCES:
+                yield invalid_value(
+                    path, name, "must be a standard resource type or fully qualified"
+                )
+            yield invalid_value(path, name, "must be a standard resource for containers")
+    yield from validate_quantity(quantity, path)
+    value = _nano(quantity)
+    if value is not None and value % 10**9 and not _is_divisible(name):
+        yield invalid_value(path, str(quantity), "must be an integer")
+
+
+def _can_be_overcommitted(name: str) -> bool:
+    """Whether the limit may exceed the request: native resources except huge pages."""
+    native = "/" not in name or _NATIVE_DOMAIN in name
+    return native and not name.startswith("hugepages-")
+
+
+def _is_divisible(name: str) -> bool:
+    return name in _STANDARD_RESOURCES or name.startswith("hugepages-") or _NATIVE_DOMAIN in name
