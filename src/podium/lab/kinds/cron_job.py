@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
+from podium.lab.kinds.field_checks import validate_choice
 from podium.lab.kinds.kind import (
     NONE,
     UNSET,
@@ -208,8 +209,7 @@ def validate_cron_job(item: JsonObject) -> FieldErrors:
         zone_of(spec.get("timeZone"))
     except ScheduleError as error:
         yield invalid_value("spec.timeZone", spec.get("timeZone"), str(error))
-    if spec["concurrencyPolicy"] not in _CONCURRENCY:
-        yield not_supported("spec.concurrencyPolicy", spec["concurrencyPolicy"], _CONCURRENCY)
+    yield from validate_choice(spec["concurrencyPolicy"], "spec.concurrencyPolicy", _CONCURRENCY)
     policy = spec["jobTemplate"]["spec"]["template"]["spec"].get("restartPolicy")
     if policy not in {"OnFailure", "Never"}:
         path = "spec.jobTemplate.spec.template.spec.restartPolicy"

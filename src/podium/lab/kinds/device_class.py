@@ -28,9 +28,10 @@ from podium.lab.api.status import (
 from podium.lab.kinds.field_checks import (
     dns_label_reasons,
     dns_subdomain_reasons,
+    validate_name,
     validate_qualified_name,
 )
-from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons
 from podium.objects.resource_names import is_extended
@@ -56,8 +57,7 @@ _MOST_BYTES: Final = 10 * 1024
 
 def validate_label(name: str, path: str) -> FieldErrors:
     """Validate the name of a request, a device, a counter or a claim of a pod."""
-    for reason in dns_label_reasons(name):
-        yield invalid_value(path, name, reason)
+    yield from validate_name(name, path, dns_label_reasons)
 
 
 validate_device_name = validate_label
@@ -79,8 +79,7 @@ def validate_class_name(name: str, path: str) -> FieldErrors:
     if not name:
         yield required(path)
         return
-    for reason in dns_subdomain_reasons(name):
-        yield invalid_value(path, name, reason)
+    yield from validate_name(name, path, dns_subdomain_reasons)
 
 
 def validate_pool_name(name: str, path: str) -> FieldErrors:
@@ -91,8 +90,7 @@ def validate_pool_name(name: str, path: str) -> FieldErrors:
     if len(name) > _MOST_POOL:
         yield too_long(path, "", _MOST_POOL)
     for part in name.split("/"):
-        for reason in dns_subdomain_reasons(part):
-            yield invalid_value(path, part, reason)
+        yield from validate_name(part, path, dns_subdomain_reasons)
 
 
 def validate_share(uid: str | None, path: str) -> FieldErrors:
@@ -246,11 +244,6 @@ def validate_raw(value: Any, path: str) -> FieldErrors:
         yield invalid_value(path, "<value omitted>", "must be a valid JSON object")
 
 
-def name_and_age(item: JsonObject, now: float) -> list[Any]:
-    """Name and age."""
-    return [name_of(item), age(item, now)]
-
-
 def validate_taint(taint: JsonObject, path: str) -> FieldErrors:
     """Validate the taint of a device."""
     yield from validate_qualified_name(taint.get("key") or "", f"{path}.key")
@@ -292,11 +285,11 @@ KINDS: Mapping[str, KindStrategy] = {
     "DeviceClass": KindStrategy(
         has_generation=True,
         validate=validate_device_class,
-        table=Printer("Name, Age", name_and_age),
+        table=Printer("Name, Age"),
     ),
     "DeviceTaintRule": KindStrategy(
         has_generation=True,
         validate=validate_device_taint_rule,
-        table=Printer("Name, Age", name_and_age),
+        table=Printer("Name, Age"),
     ),
 }

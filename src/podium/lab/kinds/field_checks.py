@@ -10,7 +10,7 @@ pkg/apis/core/validation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from podium.lab.api.status import (
     FieldErrors,
     forbidden_field,
     invalid_value,
+    not_supported,
     required,
     too_long,
 )
@@ -38,6 +39,7 @@ _ENVIRONMENT_VARIABLE = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _ENDS = "and must start and end with an alphanumeric character"
 
+IMMUTABLE = "field is immutable"
 #: Returns the reasons why a name is invalid; none if it is valid.
 NameRule = Callable[[str], tuple[str, ...]]
 _MAX_ANNOTATION_BYTES = 256 * 1024
@@ -125,6 +127,32 @@ def port_name_reasons(name: str) -> list[str]:
     return reasons
 
 
+def validate_name(name: str, path: str, rule: Callable[[str], Iterable[str]]) -> FieldErrors:
+    """Validate a name by one of the rules above."""
+    for reason in rule(name):
+        yield invalid_value(path, name, reason)
+
+
+def validate_label_value(value: str, path: str) -> FieldErrors:
+    """Validate the value of a label, or a value of which the same is demanded."""
+    if not is_label_value(value):
+        yield from validate_name(value, path, label_value_reasons)
+
+
+def validate_choice(value: Any, path: str, supported: Collection[str]) -> FieldErrors:
+    """Validate a field that has one of the *supported* values."""
+    if value not in supported:
+        yield not_supported(path, value, supported)
+
+
+def validate_unchanged(item: JsonObject, old: JsonObject, *fields: str) -> FieldErrors:
+    """Validate that an update leaves these fields of the spec as they are."""
+    new, before = item.get("spec") or {}, old.get("spec") or {}
+    for field in fields:
+        if new.get(field) != before.get(field):
+            yield invalid_value(f"spec.{field}", new.get(field), IMMUTABLE)
+
+
 def validate_metadata(about: JsonObject, name_reasons: NameRule) -> FieldErrors:
     """Validate the metadata of a new object; its name has to satisfy *name_reasons*."""
     prefix, name = about.get("generateName"), about.get("name")
@@ -134,8 +162,7 @@ def validate_metadata(about: JsonObject, name_reasons: NameRule) -> FieldErrors:
     if not name:
         yield required("metadata.name", "name or generateName is required")
     else:
-        for reason in name_reasons(name):
-            yield invalid_value("metadata.name", name, reason)
+        yield from validate_name(name, "metadata.name", name_reasons)
     yield from _validate_mutable_metadata(about)
 
 
@@ -143,8 +170,7 @@ def _validate_mutable_metadata(about: JsonObject) -> FieldErrors:
     """Validate the metadata that an update may change."""
     namespace = about.get("namespace")
     if namespace:
-        for reason in dns_label_reasons(namespace):
-            yield invalid_value("metadata.namespace", namespace, reason)
+        yield from validate_name(namespace, "metadata.namespace", dns_label_reasons)
     if about.get("labels"):
         yield from validate_labels(about["labels"], "metadata.labels")
     if about.get("annotations"):
@@ -160,11 +186,9 @@ def validate_labels(labels: Mapping[str, str], path: str) -> FieldErrors:
     for key in labels if len(labels) == 1 else sorted(labels):
         value = labels[key]
         if not is_qualified_name(key):
-            for reason in label_key_reasons(key):
-                yield invalid_value(path, key, reason)
+            yield from validate_qualified_name(key, path)
         if not is_label_value(value):
-            for reason in label_value_reasons(value):
-                yield invalid_value(path, value, reason)
+            yield from validate_label_value(value, path)
 
 
 def validate_annotations(annotations: Mapping[str, str]) -> FieldErrors:
@@ -201,9 +225,7 @@ def _validate_owners(owners: list[JsonObject]) -> FieldErrors:
 
 
 def _validate_finalizer(finalizer: Any) -> FieldErrors:
-    if not is_qualified_name(finalizer):
-        for reason in label_key_reasons(finalizer):
-            yield invalid_value("metadata.finalizers", finalizer, reason)
+    yield from validate_qualified_name(finalizer, "metadata.finalizers")
 
 
 def validate_metadata_update(item: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -240,9 +262,7 @@ def validate_label_selector(selector: JsonObject | None, path: str) -> FieldErro
         yield from _validate_operator(each, here)
         yield from validate_qualified_name(each.get("key") or "", f"{here}.key")
         for number, value in enumerate(each.get("values") or ()):
-            if not is_label_value(value):
-                for reason in label_value_reasons(value):
-                    yield invalid_value(f"{here}.values[{number}]", value, reason)
+            yield from validate_label_value(value, f"{here}.values[{number}]")
 
 
 def _validate_operator(each: JsonObject, path: str) -> FieldErrors:
@@ -303,8 +323,7 @@ def _validate_match_field(each: JsonObject, path: str) -> FieldErrors:
         yield invalid_value(f"{path}.key", each.get("key") or "", "not a valid field selector key")
         return
     for number, value in enumerate(values):
-        for reason in dns_subdomain_reasons(value):
-            yield invalid_value(f"{path}.values[{number}]", value, reason)
+        yield from validate_name(value, f"{path}.values[{number}]", dns_subdomain_reasons)
 
 
 _CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -363,9 +382,7 @@ def validate_resources(found: JsonObject, path: str) -> FieldErrors:
 
 def _validate_resource(name: str, quantity: RawQuantity, path: str) -> FieldErrors:
     if name not in _CONTAINER_RESOURCES:
-        if not is_qualified_name(name):
-            for reason in label_key_reasons(name):
-                yield invalid_value(path, name, reason)
+        yield from validate_qualified_name(name, path)
         if "/" not in name and not name.startswith("hugepages-"):
             if name not in _STANDARD_RESOURCES:
                 yield invalid_value(

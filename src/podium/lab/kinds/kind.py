@@ -4,7 +4,9 @@ A kind that has nothing of its own behaves as `KindStrategy()` does.
 
 Columns of a table are written as one text, separated by commas. A mark may precede the name of a
 column: `#` for numbers, `?` for booleans, `@` for times, and `*` for priority 1, which kubectl
-prints with `-o wide` only. A row always has the cells of all columns.
+prints with `-o wide` only. The path of a field may follow, and what stands for an absent one:
+`Holder=spec.holderIdentity`, `Min Available=spec.minAvailable|N/A`. `Name` and `Age` need no path.
+A row always has the cells of all columns.
 
 Upstream: the strategy.go of each resource in pkg/registry, pkg/printers,
 apimachinery/pkg/util/duration, pkg/labels, apis/meta/v1.
@@ -13,9 +15,11 @@ apimachinery/pkg/util/duration, pkg/labels, apis/meta/v1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import FieldError
@@ -24,8 +28,9 @@ from podium.objects.kinds.meta import JsonObject
 
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
-#: The cells of an object at a time in seconds since 1970.
+#: All cells of an object at a time in seconds since 1970, or one of them.
 Cells = Callable[[JsonObject, float], list[Any]]
+Cell = Callable[[JsonObject, float], Any]
 
 _TYPES = {"#": "integer", "?": "boolean", "@": "date"}
 _DESCRIPTIONS = {
@@ -174,26 +179,67 @@ class Printer:
     """How objects of a kind become rows."""
 
     columns: str
-    cells: Cells
+    #: What the cells are that are no fields: of all columns, or of some by their names.
+    computed: Cells | Mapping[str, Cell] = field(default_factory=dict)
     #: The conditions of the row of an object.
     conditions: Callable[[JsonObject], list[JsonObject]] = _no_conditions
     #: Changes rows that depend on the other objects of the table.
     finish: Callable[[Sequence[JsonObject], Sequence[JsonObject]], None] = _unchanged
 
+    def cells(self, item: JsonObject, now: float) -> list[Any]:
+        """The cells of an object at a time in seconds since 1970."""
+        if callable(self.computed):
+            return self.computed(item, now)
+        return [
+            self.computed[each.name](item, now)
+            if each.name in self.computed
+            else each.cell(item, now)
+            for each in _read_columns(self.columns)
+        ]
+
     def column_definitions(self) -> list[JsonObject]:
         """The columns as a `Table` defines them."""
-        return [_column_definition(word) for word in self.columns.split(", ")]
+        return [each.definition() for each in _read_columns(self.columns)]
 
 
-def _column_definition(word: str) -> JsonObject:
-    mark, name = word[0], word.lstrip("*#?@")
-    return {
-        "name": name,
-        "type": _TYPES.get(mark, "string"),
-        "format": "name" if name in ("Name", "Attacher") else "",
-        "description": _DESCRIPTIONS.get(name, name),
-        "priority": 1 if mark == "*" else 0,
-    }
+class _Column(NamedTuple):
+    """A column, and the field that it shows."""
+
+    mark: str
+    name: str
+    path: tuple[str, ...]
+    absent: str
+
+    def definition(self) -> JsonObject:
+        """The column as a `Table` defines it."""
+        return {
+            "name": self.name,
+            "type": _TYPES.get(self.mark, "string"),
+            "format": "name" if self.name in ("Name", "Attacher") else "",
+            "description": _DESCRIPTIONS.get(self.name, self.name),
+            "priority": 1 if self.mark == "*" else 0,
+        }
+
+    def cell(self, item: JsonObject, now: float) -> Any:
+        """The cell of an object."""
+        if self.name == "Age":
+            return age(item, now)
+        if self.mark == "#":
+            return number_at(item, *self.path)
+        if self.mark == "?":
+            return bool(object_at(item, *self.path[:-1]).get(self.path[-1]))
+        return text_at(item, *self.path, default=self.absent)
+
+
+@cache
+def _read_columns(text: str) -> tuple[_Column, ...]:
+    found = []
+    for word in text.split(", "):
+        name, _, where = word.partition("=")
+        path, _, absent = where.partition("|")
+        steps = tuple(path.split(".")) if path else ("metadata", "name")
+        found.append(_Column(name[0], name.lstrip("*#?@"), steps, absent))
+    return tuple(found)
 
 
 Edit = Callable[[JsonObject], None]
@@ -203,8 +249,17 @@ def _no_edit(_item: JsonObject) -> None:
     return
 
 
-def _empty_status(_item: JsonObject) -> JsonObject:
-    return {}
+def defaults(wanted: JsonObject) -> Edit:
+    """What sets the absent fields of an object to those of *wanted*, in inner objects as well."""
+    return lambda item: _complete(item, wanted)
+
+
+def _complete(item: JsonObject, wanted: JsonObject) -> None:
+    for name, value in wanted.items():
+        if isinstance(value, dict) and value:
+            _complete(item.setdefault(name, {}), value)
+        elif name not in item:
+            item[name] = deepcopy(value)
 
 
 def _no_errors(*_items: JsonObject) -> Iterable[FieldError]:
@@ -219,8 +274,8 @@ class KindStrategy:
     set_defaults: Edit = _no_edit
     #: Completes a new object once its uid and name are known.
     complete_new: Edit = _no_edit
-    #: The status of a new object; `None` keeps the status that a client sends.
-    new_status: Callable[[JsonObject], JsonObject] | None = _empty_status
+    #: The status of a new object, or what makes it; `None` keeps the status that a client sends.
+    new_status: JsonObject | Callable[[JsonObject], JsonObject] | None = field(default_factory=dict)
     #: Whether `metadata.generation` counts changes of the spec.
     has_generation: bool = False
     name_rule: NameRule = dns_subdomain_reasons
@@ -239,7 +294,8 @@ class KindStrategy:
         """Complete a new object before it is validated."""
         self.complete_new(item)
         if "status" in resource.subresources and self.new_status is not None:
-            item["status"] = self.new_status(item)
+            made = self.new_status
+            item["status"] = made(item) if callable(made) else dict(made)
 
     def prepare_for_update(self, item: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
         """The object to be stored: a write of the status keeps the spec, and the reverse."""

@@ -12,11 +12,14 @@ from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     forbidden_field,
-    invalid_value,
     not_supported,
     required,
 )
-from podium.lab.kinds.field_checks import validate_qualified_name, validate_quantity
+from podium.lab.kinds.field_checks import (
+    validate_label_value,
+    validate_qualified_name,
+    validate_quantity,
+)
 from podium.lab.kinds.kind import (
     NONE,
     UNKNOWN,
@@ -31,7 +34,6 @@ from podium.lab.kinds.kind import (
 )
 from podium.lab.kinds.pod_fields import EFFECTS
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import is_label_value, label_value_reasons
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 
@@ -60,9 +62,7 @@ def validate_taints(found: list[JsonObject], path: str) -> FieldErrors:
         here = f"{path}[{index}]"
         name, value, effect = (each.get(field) or "" for field in ("key", "value", "effect"))
         yield from validate_qualified_name(name, f"{here}.key")
-        if not is_label_value(value):
-            for reason in label_value_reasons(value):
-                yield invalid_value(f"{here}.value", value, reason)
+        yield from validate_label_value(value, f"{here}.value")
         if not effect:
             yield required(f"{here}.effect")
         elif effect not in EFFECTS:

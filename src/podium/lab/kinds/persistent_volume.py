@@ -18,7 +18,9 @@ from podium.lab.api.status import (
 from podium.lab.kinds.field_checks import (
     dns_subdomain_reasons,
     is_positive,
+    validate_choice,
     validate_label_selector,
+    validate_name,
     validate_node_selector,
 )
 from podium.lab.kinds.kind import (
@@ -26,6 +28,7 @@ from podium.lab.kinds.kind import (
     KindStrategy,
     Printer,
     age,
+    defaults,
     list_at,
     metadata_of,
     name_of,
@@ -50,24 +53,17 @@ _OTHER_FIELDS = frozenset(
 )  # fmt: skip
 
 
-def pending_status(_item: JsonObject) -> JsonObject:
-    """The status of a new claim or volume."""
-    return {"phase": "Pending"}
-
-
 def validate_access_modes(spec: JsonObject) -> FieldErrors:
     """Validate the access modes of a claim or volume."""
     for mode in spec.get("accessModes") or ():
-        if mode not in _ACCESS_MODES:
-            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
+        yield from validate_choice(mode, "spec.accessModes", _ACCESS_MODES)
 
 
 def validate_class_and_mode(spec: JsonObject) -> FieldErrors:
     """Validate the name of the class and the volume mode."""
     name = spec.get("storageClassName")
     if name:
-        for reason in dns_subdomain_reasons(name):
-            yield invalid_value("spec.storageClassName", name, reason)
+        yield from validate_name(name, "spec.storageClassName", dns_subdomain_reasons)
     mode = spec.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
@@ -109,9 +105,9 @@ def validate_volume(item: JsonObject) -> FieldErrors:
         what = "must be greater than zero"
         yield invalid_value("spec.capacity[storage]", str(capacity["storage"]), what)
     policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy not in {"Delete", "Recycle", "Retain"}:
-        kinds = ("Delete", "Recycle", "Retain")
-        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, kinds)
+    yield from validate_choice(
+        policy, "spec.persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain")
+    )
     wanted = (spec.get("nodeAffinity") or {}).get("required")
     if spec.get("nodeAffinity") is not None and wanted is None:
         yield required("spec.nodeAffinity.required", "must specify required node constraints")
@@ -153,11 +149,6 @@ def _volume_cells(volume: JsonObject, now: float) -> list[Any]:
         age(volume, now),
         text_at(spec, "volumeMode", default=UNSET),
     ]
-
-
-def set_claim_defaults(item: JsonObject) -> None:
-    """Set the defaults of a persistent volume claim."""
-    item.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
 
 
 def validate_claim(item: JsonObject) -> FieldErrors:
@@ -212,7 +203,7 @@ def _claim_cells(claim: JsonObject, now: float) -> list[Any]:
 KINDS: Mapping[str, KindStrategy] = {
     "PersistentVolume": KindStrategy(
         set_defaults=set_volume_defaults,
-        new_status=pending_status,
+        new_status={"phase": "Pending"},
         validate=validate_volume,
         table=Printer(
             "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, "
@@ -221,8 +212,8 @@ KINDS: Mapping[str, KindStrategy] = {
         ),
     ),
     "PersistentVolumeClaim": KindStrategy(
-        set_defaults=set_claim_defaults,
-        new_status=pending_status,
+        set_defaults=defaults({"spec": {"volumeMode": "Filesystem"}}),
+        new_status={"phase": "Pending"},
         validate=validate_claim,
         validate_update=validate_claim_update,
         table=Printer(

@@ -6,17 +6,14 @@ Upstream: pkg/apis/apps, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
 from podium.lab.kinds.field_checks import validate_labels
-from podium.lab.kinds.kind import NONE, KindStrategy, Printer, labels_text, object_at
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
 from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
+    TEMPLATE_CELLS,
     UNMATCHED,
-    new_replica_status,
-    replicated_cells,
-    selector_cell,
     spec_with_template,
     validate_non_negative,
     validate_selector,
@@ -37,10 +34,6 @@ def validate_replica_set(item: JsonObject) -> FieldErrors:
     yield from validate_non_negative(item["spec"], "spec", "replicas", "minReadySeconds")
     yield from validate_selector(item, "replicaset")
     yield from validate_template(item)
-
-
-def _replica_set_cells(replica_set: JsonObject, now: float) -> list[Any]:
-    return [*replicated_cells(replica_set, now), selector_cell(replica_set) or NONE]
 
 
 def _template_labels(item: JsonObject) -> JsonObject:
@@ -76,33 +69,30 @@ def validate_replication_controller(item: JsonObject) -> FieldErrors:
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
-def _replication_controller_cells(controller: JsonObject, now: float) -> list[Any]:
-    return [
-        *replicated_cells(controller, now),
-        labels_text(object_at(controller, "spec", "selector")),
-    ]
+def _selector_cell(controller: JsonObject, _now: float) -> str:
+    return labels_text(object_at(controller, "spec", "selector"))
+
+
+_COLUMNS = (
+    "Name, #Desired=spec.replicas, #Current=status.replicas, #Ready=status.readyReplicas, Age, "
+    "*Containers, *Images, *Selector"
+)
 
 
 KINDS: Mapping[str, KindStrategy] = {
     "ReplicaSet": KindStrategy(
         set_defaults=set_replica_set_defaults,
-        new_status=new_replica_status,
+        new_status={"replicas": 0},
         has_generation=True,
         validate=validate_replica_set,
         validate_update=validate_selector_unchanged,
-        table=Printer(
-            "Name, #Desired, #Current, #Ready, Age, *Containers, *Images, *Selector",
-            _replica_set_cells,
-        ),
+        table=Printer(_COLUMNS, TEMPLATE_CELLS),
     ),
     "ReplicationController": KindStrategy(
         set_defaults=set_replication_controller_defaults,
-        new_status=new_replica_status,
+        new_status={"replicas": 0},
         has_generation=True,
         validate=validate_replication_controller,
-        table=Printer(
-            "Name, #Desired, #Current, #Ready, Age, *Containers, *Images, *Selector",
-            _replication_controller_cells,
-        ),
+        table=Printer(_COLUMNS, {**TEMPLATE_CELLS, "Selector": _selector_cell}),
     ),
 }

@@ -30,10 +30,13 @@ from podium.lab.kinds.device_class import (
     validate_taint,
 )
 from podium.lab.kinds.field_checks import (
+    IMMUTABLE,
     dns_subdomain_reasons,
+    validate_name,
     validate_node_selector,
+    validate_unchanged,
 )
-from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of, text_at
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import nano
 
@@ -47,7 +50,6 @@ _MOST_FACTS: Final = 32
 _MOST_TAINTS: Final = 16
 _MOST_VALUE: Final = 64
 _MOST_OPTIONS: Final = 10
-_IMMUTABLE: Final = "field is immutable"
 _ONE_PLACE: Final = "exactly one of {} is required"
 _SEVERAL: Final = ", but multiple fields are set"
 _SLICE_PLACES: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
@@ -108,10 +110,8 @@ def validate_resource_slice_update(item: JsonObject, old: JsonObject) -> FieldEr
     new, before = item.get("spec") or {}, old.get("spec") or {}
     name = (new.get("pool") or {}).get("name")
     if name != (before.get("pool") or {}).get("name"):
-        yield invalid_value("spec.pool.name", name, _IMMUTABLE)
-    for field in ("driver", "nodeName"):
-        if new.get(field) != before.get(field):
-            yield invalid_value(f"spec.{field}", new.get(field), _IMMUTABLE)
+        yield invalid_value("spec.pool.name", name, IMMUTABLE)
+    yield from validate_unchanged(item, old, "driver", "nodeName")
 
 
 def _validate_pool(pool: JsonObject, path: str) -> FieldErrors:
@@ -154,8 +154,7 @@ def _validate_place(spec: JsonObject) -> FieldErrors:
 
 
 def _validate_node_name(name: str, path: str) -> FieldErrors:
-    for reason in dns_subdomain_reasons(name):
-        yield invalid_value(path, name, reason)
+    yield from validate_name(name, path, dns_subdomain_reasons)
 
 
 def _validate_device(device: JsonObject, path: str, *, per_device: bool) -> FieldErrors:
@@ -335,22 +334,12 @@ def _validate_counters(holder: JsonObject, path: str, name_field: str) -> FieldE
             yield from validate_label(name, here)
 
 
-def _slice_cells(item: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(item),
-        text_at(item, "spec", "nodeName"),
-        text_at(item, "spec", "driver"),
-        text_at(item, "spec", "pool", "name"),
-        age(item, now),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "ResourceSlice": KindStrategy(
         set_defaults=set_slice_defaults,
         has_generation=True,
         validate=validate_resource_slice,
         validate_update=validate_resource_slice_update,
-        table=Printer("Name, Node, Driver, Pool, Age", _slice_cells),
+        table=Printer("Name, Node=spec.nodeName, Driver=spec.driver, Pool=spec.pool.name, Age"),
     ),
 }

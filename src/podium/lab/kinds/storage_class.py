@@ -11,17 +11,21 @@ from typing import Any
 from podium.lab.api.status import (
     FieldErrors,
     forbidden_field,
-    invalid_value,
-    not_supported,
     required,
 )
-from podium.lab.kinds.field_checks import dns_subdomain_reasons, validate_qualified_name
+from podium.lab.kinds.field_checks import (
+    dns_subdomain_reasons,
+    validate_choice,
+    validate_name,
+    validate_qualified_name,
+)
 from podium.lab.kinds.kind import (
     NONE,
     UNSET,
     KindStrategy,
     Printer,
     age,
+    defaults,
     list_at,
     metadata_of,
     name_of,
@@ -35,12 +39,13 @@ _IS_DEFAULT_CLASS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-
-
-def set_storage_class_defaults(item: JsonObject) -> None:
-    """Set the defaults of a storage class."""
-    item.setdefault("reclaimPolicy", "Delete")
-    item.setdefault("volumeBindingMode", "Immediate")
+_DRIVER_DEFAULTS = {
+    "attachRequired": True,
+    "podInfoOnMount": False,
+    "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType",
+    "volumeLifecycleModes": ["Persistent"],
+}
 
 
 def validate_storage_class(item: JsonObject) -> FieldErrors:
@@ -50,11 +55,9 @@ def validate_storage_class(item: JsonObject) -> FieldErrors:
         yield required("provisioner")
     else:
         yield from validate_qualified_name(provisioner.lower(), "provisioner")
-    if item.get("reclaimPolicy") not in {"Delete", "Retain"}:
-        yield not_supported("reclaimPolicy", item.get("reclaimPolicy"), ("Delete", "Retain"))
+    yield from validate_choice(item.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")
-    if item.get("volumeBindingMode") not in modes:
-        yield not_supported("volumeBindingMode", item.get("volumeBindingMode"), modes)
+    yield from validate_choice(item.get("volumeBindingMode"), "volumeBindingMode", modes)
 
 
 def validate_storage_class_update(item: JsonObject, old: JsonObject) -> FieldErrors:
@@ -89,16 +92,6 @@ def _mark_default(classes: Sequence[JsonObject], rows: Sequence[JsonObject]) -> 
         rows[min(found)[2]]["cells"][0] += " (default)"
 
 
-def set_csi_driver_defaults(item: JsonObject) -> None:
-    """Set the defaults of a CSI driver."""
-    spec = item.setdefault("spec", {})
-    spec.setdefault("attachRequired", True)
-    spec.setdefault("podInfoOnMount", False)
-    spec.setdefault("storageCapacity", False)
-    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
-    spec.setdefault("volumeLifecycleModes", ["Persistent"])
-
-
 def validate_csi_node(item: JsonObject) -> FieldErrors:
     """Validate the CSI drivers of a node."""
     for index, each in enumerate((item.get("spec") or {}).get("drivers") or ()):
@@ -106,25 +99,9 @@ def validate_csi_node(item: JsonObject) -> FieldErrors:
         name = each.get("name") or ""
         if not name:
             yield required(f"{here}.name")
-        for reason in dns_subdomain_reasons(name):
-            yield invalid_value(f"{here}.name", name, reason)
+        yield from validate_name(name, f"{here}.name", dns_subdomain_reasons)
         if not each.get("nodeID"):
             yield required(f"{here}.nodeID")
-
-
-def _attachment_cells(attachment: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(attachment),
-        text_at(attachment, "spec", "attacher"),
-        text_at(attachment, "spec", "source", "persistentVolumeName"),
-        text_at(attachment, "spec", "nodeName"),
-        bool(object_at(attachment, "status").get("attached")),
-        age(attachment, now),
-    ]
-
-
-def _csi_node_cells(node: JsonObject, now: float) -> list[Any]:
-    return [name_of(node), len(list_at(node, "spec", "drivers")), age(node, now)]
 
 
 def _csi_driver_cells(driver: JsonObject, now: float) -> list[Any]:
@@ -143,14 +120,9 @@ def _csi_driver_cells(driver: JsonObject, now: float) -> list[Any]:
     ]
 
 
-def _capacity_cells(capacity: JsonObject, _now: float) -> list[Any]:
-    room = text_at(capacity, "capacity", default=UNSET)
-    return [name_of(capacity), text_at(capacity, "storageClassName"), room]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "StorageClass": KindStrategy(
-        set_defaults=set_storage_class_defaults,
+        set_defaults=defaults({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}),
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
         table=Printer(
@@ -160,7 +132,7 @@ KINDS: Mapping[str, KindStrategy] = {
         ),
     ),
     "CSIDriver": KindStrategy(
-        set_defaults=set_csi_driver_defaults,
+        set_defaults=defaults({"spec": _DRIVER_DEFAULTS}),
         allows_unconditional_update=False,
         table=Printer(
             "Name, ?AttachRequired, ?PodInfoOnMount, ?StorageCapacity, TokenRequests, "
@@ -171,12 +143,18 @@ KINDS: Mapping[str, KindStrategy] = {
     "CSINode": KindStrategy(
         validate=validate_csi_node,
         allows_unconditional_update=False,
-        table=Printer("Name, #Drivers, Age", _csi_node_cells),
+        table=Printer(
+            "Name, #Drivers, Age",
+            {"Drivers": lambda node, _: len(list_at(node, "spec", "drivers"))},
+        ),
     ),
     "CSIStorageCapacity": KindStrategy(
-        table=Printer("Name, StorageClassName, Capacity", _capacity_cells)
+        table=Printer("Name, StorageClassName=storageClassName, Capacity=capacity|<unset>")
     ),
     "VolumeAttachment": KindStrategy(
-        table=Printer("Name, Attacher, PV, Node, ?Attached, Age", _attachment_cells)
+        table=Printer(
+            "Name, Attacher=spec.attacher, PV=spec.source.persistentVolumeName, "
+            "Node=spec.nodeName, ?Attached=status.attached, Age"
+        )
     ),
 }
