@@ -266,8 +266,10 @@ class BoundedServer(Server):
             named = {"ssl": self._tls, "ssl_handshake_timeout": self._limits.handshake_seconds}
         try:
             _, slot.protocol = await loop.connect_accepted_socket(made, slot.connection, **named)
-        except OSError:  # no TLS, or the client is gone, or it must go
+        except BaseException as error:
             slot.connection.close()
             self._end(slot)
+            if not isinstance(error, OSError):  # no TLS, or the client is gone, or it must go
+                raise
         if slot.is_leaving and slot.protocol is not None:
             slot.protocol.give_up()  # it had to make room meanwhile
