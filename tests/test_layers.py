@@ -93,7 +93,6 @@ CYCLES: list[set[str]] = [
         *("lab.registry.registry", "lab.registry.subresources"),
     },
     {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
-    {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},
     {"past.recordings.comparison", "past.recordings.scenarios"},
     {"what_if.plan.plan_report", "what_if.plan.results"},
     {"what_if.survive.survive", "what_if.survive.survive_report"},

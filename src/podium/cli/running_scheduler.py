@@ -332,7 +332,7 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
 
 def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
     """The attempts in order; equal ones that follow each other are one line."""
-    from podium.objects.timestamps import seconds  # noqa: PLC0415
+    from podium.objects.times import seconds  # noqa: PLC0415
     from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
     from podium.render.decision.story import StoryAttempt, story  # noqa: PLC0415
 
