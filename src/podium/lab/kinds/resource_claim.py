@@ -40,13 +40,7 @@ from podium.lab.kinds.field_checks import (
     validate_node_selector,
     validate_qualified_name,
 )
-from podium.lab.kinds.kind import (
-    KindStrategy,
-    Printer,
-    list_at,
-    metadata_of,
-    object_at,
-)
+from podium.lab.kinds.kind import KindStrategy, Printer, list_at, metadata_of, object_at
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons
 
