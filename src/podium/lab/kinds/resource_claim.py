@@ -84,20 +84,16 @@ def _alternatives(request: JsonObject) -> Iterator[JsonObject]:
 def drop_released_devices(status: JsonObject, before: JsonObject) -> None:
     """Remove what drivers reported of devices that are no longer allocated."""
     released = _allocated(before) - _allocated(status)
-    kept = [each for each in status.get("devices") or () if _device_identity(each) not in released]
+    kept = [each for each in status.get("devices") or () if _identity(each) not in released]
     if kept:
         status["devices"] = kept
     else:
         status.pop("devices", None)
 
 
-def _allocated(status: JsonObject) -> set[tuple[str, ...]]:
+def _allocated(status: JsonObject) -> set[str]:
     devices = (status.get("allocation") or {}).get("devices") or {}
-    return {_device_identity(each) for each in devices.get("results") or ()}
-
-
-def _device_identity(device: JsonObject) -> tuple[str, ...]:
-    return tuple(device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
+    return {_identity(each) for each in devices.get("results") or ()}
 
 
 #: Names of requests with those of their alternatives.
@@ -264,8 +260,7 @@ def validate_resource_claim_status(item: JsonObject, old: JsonObject) -> FieldEr
         most=_MOST_CONSUMERS,
         key=lambda each: each.get("uid") or "",
     )
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_identity(each) for each in results}
+    allocated = _allocated(status)
     yield from validate_items(
         status.get("devices") or (),
         "status.devices",
