@@ -248,3 +248,15 @@ def test_the_selector_of_a_scale_lists_its_terms_by_key() -> None:
     scale = scale_of(item, stored("deployments"))
 
     assert scale["status"]["selector"] == "!a,b=1,c in (x,y)"
+
+
+def test_services_get_addresses_that_nobody_else_has() -> None:
+    registry = Registry()
+    for number in range(3):
+        spec = {"type": "NodePort", "ports": [{"port": 80}]}
+        registry.create("Service", {"metadata": {"name": f"s{number}"}, "spec": spec})
+
+    specs = [each["spec"] for each in registry.list("Service")]
+    assert len({each["clusterIP"] for each in specs}) == 4  # and that of the API server
+    ports = [port["nodePort"] for each in specs for port in each["ports"] if "nodePort" in port]
+    assert len(set(ports)) == 3
