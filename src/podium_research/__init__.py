@@ -1,7 +1,7 @@
 """Research with Podium: traces, experiments, workloads to measure, an environment to learn in.
 
-A distribution of its own; the scheduler never imports it. A public name is imported when it is first
-used, so that a command pays for no more than it needs.
+A distribution of its own; the scheduler never imports it. A public name is imported when it is
+first used, so that a command pays for no more than it needs.
 """
 
 from __future__ import annotations
