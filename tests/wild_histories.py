@@ -17,13 +17,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from builders import ZONE as OLD_ZONE
 from builders import claim, selector, storage_class, taint, term
 from builders import pod as bare_pod
 from builders_v1_36 import HOST, ZONE, csi_capacity, in_spaces, namespace
 from engine.fast.twins import outcome
 from long_histories import (
     APPS,
-    OLD_ZONE,
     PROFILES,
     TUNINGS,
     DifferenceError,
