@@ -207,9 +207,10 @@ class WildHistory(RichHistory):
         dice = self.dice
         what = dice.randrange(4)
         if what == 0:
-            extended = dice.choice([GPU, "example.com/other", None])
-            spec = DeviceClassSpec(extended_resource_name=extended)
-            metadata = ObjectMeta(name=dice.choice(["gpu", "other"]))
+            # Which of two classes serves one resource depends on the past, as in kube-scheduler.
+            name, resource = dice.choice([("gpu", GPU), ("other", "example.com/other")])
+            spec = DeviceClassSpec(extended_resource_name=dice.choice([resource, None]))
+            metadata = ObjectMeta(name=name)
             self._put_object(DeviceClass(kind="DeviceClass", metadata=metadata, spec=spec))
         elif what == 1:
             mode = dice.choice(["WaitForFirstConsumer", "Immediate"])
