@@ -294,9 +294,12 @@ def test_bad_requests(path: str, body: Any, status: int, sentence: str) -> None:
 def test_an_unforeseen_exception_is_told_and_ends_one_request_alone(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("absent")
+
     server = Server()
     with monkeypatch.context() as patched:
-        patched.setattr(ExtenderVerbs, "filter", lambda *_: {}["absent"])
+        patched.setattr(ExtenderVerbs, "filter", fail)
 
         assert server.post("/filter", ASKED) == (500, "KeyError: 'absent'")
 
