@@ -222,7 +222,7 @@ def run(
 def _prepared(
     access: Access, chosen: ChosenProfiles, flags: ProfileSource, own: RunFlags
 ) -> PreparedRun:
-    """What the flags come to; it is told on standard error."""
+    """What the flags come to; it is logged on standard error."""
     from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
     from podium.host.cluster_program import PreparedRun  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import Log  # noqa: PLC0415

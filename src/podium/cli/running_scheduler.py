@@ -129,7 +129,7 @@ class _Asked:
     lease: str | None
 
     def decisions(self, namespace: str, name: str) -> tuple[Any, str]:
-        """The decisions about a pod, and who told them."""
+        """The decisions about a pod, and who answered."""
         path = f"/decisions/{quote(namespace, '')}/{quote(name, '')}"
         named = self.scheduler or self.context or self.server or self.lease
         lab = "" if named else _lab(self.kubeconfig)

@@ -73,7 +73,7 @@ class Kind(Generic[T]):
 
     # Scheduling ----------------------------------------------------------------------------
 
-    #: Whether rules may look objects up in the catalogue. Nodes and pods are held in columns, and
+    #: Whether rules may look objects up in the catalogue. Nodes and pods are in columns, and
     #: other kinds matter to controllers and to the API server alone.
     looked_up: bool = True
     #: How the objects of a kind that selects pods do that; None for an object that selects none.
