@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
 from podium.errors import InputError
-from podium.lab.api.status import StatusError
+from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import (
@@ -29,6 +29,7 @@ from podium.lab.controllers.framework.object_fields import (
     is_terminating,
     key_of,
     labels_of,
+    new_condition,
     uid_of,
 )
 from podium.lab.kinds.device_class import validate_attribute_name, validate_driver
@@ -120,11 +121,8 @@ class DeviceDriver(Controller[tuple[str, Key]]):
 
     def _create_class(self, wanted: DeviceSet) -> None:
         """Create the class of some devices, unless there is one of its name."""
-        try:
+        with ignoring(_CONFLICT):
             self.cluster.create("DeviceClass", wanted.class_manifest())
-        except StatusError as error:
-            if error.code != _CONFLICT:
-                raise
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:
@@ -197,14 +195,8 @@ class DeviceDriver(Controller[tuple[str, Key]]):
             found["conditions"] = [*kept, *(self._true(each) for each in names)]
         self.cluster.update_status(claim, {**status, "devices": reported})
 
-    def _true(self, condition: str) -> JsonObject:
-        return {
-            "type": condition,
-            "status": "True",
-            "reason": "Ready",
-            "message": "",
-            "lastTransitionTime": self.cluster.timestamp(),
-        }
+    def _true(self, kind: str) -> JsonObject:
+        return new_condition({}, kind, "True", "Ready", "", at=self.cluster.timestamp())
 
 
 def _unreported(claim: JsonObject) -> Iterator[JsonObject]:
