@@ -53,7 +53,7 @@ def test_a_group_that_does_not_fit_says_how_many_are_missing(podium: Podium, too
 def test_a_group_of_which_a_part_is_scheduled_says_that_no_more_pods_fit(
     podium: Podium, write: Files
 ) -> None:
-    basic = {"schedulingPolicy": {"basic": {}}}
+    basic: dict[str, Any] = {"schedulingPolicy": {"basic": {}}}
     file = write([node("n1", "2"), group("g", 1, **basic), *members(3, "1")])
 
     result = podium("schedule", file, *TOGETHER)
@@ -65,7 +65,7 @@ def test_a_group_of_which_a_part_is_scheduled_says_that_no_more_pods_fit(
 def test_pods_that_are_evicted_with_their_group_are_evicted_from_their_own_nodes(
     podium: Podium, write: Files
 ) -> None:
-    together = {"disruptionMode": {"all": {}}}
+    together: dict[str, Any] = {"disruptionMode": {"all": {}}}
     file = write(
         [
             *(node("n1", "2"), node("n2", "2"), group("g", 2, **together)),
