@@ -12,9 +12,8 @@ from builders import node, nodes, objects, pod, selector, taint, term, tolerates
 from podium.objects.kinds.node import Node
 from podium.objects.reading.collection import Objects
 from podium.what_if.compare.bound import DIVIDED, lower_bound
-from podium.what_if.compare.compaction import Compaction
+from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
 from podium.what_if.compare.compare import CompareSearch, compare
-from podium.what_if.compare.workload import PackedWorkload, workload_of
 
 V1_13 = podium.default_profile("v1.13")
 V1_36 = podium.default_profile("v1.36")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.library.reading import read
 from podium.library.snapshots.reading_cluster import read_cluster
-from podium.what_if.plan.inputs import cluster_documents
-from podium.what_if.plan.live import live_documents
+from podium.what_if.plan.inputs import cluster_documents, live_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

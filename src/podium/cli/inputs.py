@@ -51,7 +51,7 @@ def check_strictly(files: Sequence[str]) -> None:
     context = click.get_current_context(silent=True)
     if context is None or _STRICT not in context.meta or not files:
         return
-    from podium.what_if.check.strict_manifests import (  # noqa: PLC0415  brings the lab
+    from podium.what_if.check.manifest_problems import (  # noqa: PLC0415  brings the lab
         check_manifests,
         note_wrapping,
     )
@@ -109,6 +109,6 @@ def documents_in(files: Sequence[str]) -> ClusterDocuments:
 def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:
     """The objects of the cluster that the flags `kubeconfig`, `context` and `server` name."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.what_if.plan.live import live_documents  # noqa: PLC0415
+    from podium.what_if.plan.inputs import live_documents  # noqa: PLC0415
 
     return live_documents(load_access(reach["kubeconfig"], reach["context"], reach["server"]))

@@ -26,7 +26,7 @@ from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
 from podium.what_if.compare.bound import lower_bound
-from podium.what_if.compare.workload import workload_of
+from podium.what_if.compare.compaction import workload_of
 from podium.what_if.plan.applying import EVICTING
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy

@@ -1,4 +1,4 @@
-"""A copy of a cluster on virtual time, at rest, to which changes are made.
+"""A copy of a cluster on virtual time, at rest, to which changes are made, and how full it is.
 
 The copy has the API server and the controllers of the lab and the scheduler of `podium run`. Clocks
 do not keep it busy: cron jobs create nothing, autoscalers are frozen unless asked for, and pods of
@@ -26,24 +26,62 @@ from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
 from podium.objects.reading.garbage import without_gc
 from podium.virtual_cluster.clocks import START
-from podium.virtual_cluster.cluster import (
-    SETTLE_SECONDS,
-    SimulatedCluster,
-)
+from podium.virtual_cluster.cluster import SETTLE_SECONDS, SimulatedCluster
 from podium.virtual_cluster.in_process_api import InProcessApi
 from podium.what_if.plan.applying import LIMIT_SECONDS, TOGETHER, Applier
-from podium.what_if.plan.balance import balance
 from podium.what_if.plan.changes import Change, Drain, ReplaceNodes
-from podium.what_if.plan.input_time import newest_time
+from podium.what_if.plan.inputs import newest_time
 from podium.what_if.plan.interrupts import between_turns
-from podium.what_if.plan.results import AppliedChange, Balance
+from podium.what_if.plan.results import AppliedChange, Balance, Usage
 from podium.what_if.plan.stand_ins import AbsentControllers, StandIns, stand_ins
 from podium.what_if.plan.watching import PodFollower
 
 if TYPE_CHECKING:
+    from podium.cluster.cache.columns import Columns
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.reading.collection import Objects
     from podium.scheduler.scheduler import Scheduler
+
+ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+NO_ZONE: Final = "<none>"
+
+
+def balance(columns: Columns) -> Balance:
+    """The use of all nodes of a scheduler's cache, and of their zones."""
+    nodes, pods = columns.nodes, columns.pods
+    resources = [
+        (name, column)
+        for name, column in nodes.resources.items()
+        if name in {"cpu", "memory"} or bool(nodes.allocatable[column].any())
+    ]
+    found: list[Usage] = []
+    zones: dict[str, Usage] = {}
+    for name, row in sorted(nodes.row_of.items()):
+        node = nodes.objects[row]
+        if node is None:
+            continue
+        usage = Usage(
+            name=name,
+            nodes=1,
+            pods=pods.counts.item(row),
+            requested={key: pods.requested[column].item(row) for key, column in resources},
+            allocatable={key: nodes.allocatable[column].item(row) for key, column in resources},
+        )
+        found.append(usage)
+        zone = next((node.labels[key] for key in ZONE_LABELS if key in node.labels), NO_ZONE)
+        total = zones.setdefault(
+            zone, Usage(name=zone, nodes=0, pods=0, requested={}, allocatable={})
+        )
+        total.nodes += 1
+        total.pods += usage.pods
+        for into, amounts in (
+            (total.requested, usage.requested),
+            (total.allocatable, usage.allocatable),
+        ):
+            for key, amount in amounts.items():
+                into[key] = into.get(key, 0) + amount
+    return Balance(zones=[zones[name] for name in sorted(zones)], nodes=found)
+
 
 #: How long pods take to start in a plan; they stop after their grace period.
 TIMINGS: Final = KubeletTimings(start=2.0, stop=None, job=None)
