@@ -66,7 +66,7 @@ INSIDE = {
         "schema",
         "api",
     ),
-    "render": ("planning recording", "decision profile", "-"),
+    "render": ("recording", "decision profile", "-"),
     "past": ("judge", "replay recordings", "recorder decisions", "format"),
     "scheduler": ("-", "placing telemetry", "state"),
     "serving": ("endpoints page_data", "access"),
@@ -85,7 +85,7 @@ TANGLES: Mapping[str, list[set[str]]] = {
 
 #: The modules that import each other, imports for type checking included.
 CYCLES: list[set[str]] = [
-    {"bench.background", "bench.executor", "bench.measured_section", "bench.measurement"},
+    {"bench.executor", "bench.measurement"},
     {"cli.course", "cli.lab"},
     {"cluster.pod_groups.simulated", "cluster.simulation"},
     {

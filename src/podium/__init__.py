@@ -30,13 +30,13 @@ if TYPE_CHECKING:
         from_config,
         from_policy,
         from_provider,
+        load_rules,
         parse_config,
         parse_policy,
     )
     from podium.library.reading import read
     from podium.library.simulating import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
-    from podium.library.user_rules import load_rules
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
@@ -150,6 +150,7 @@ _MODULES = {
         "from_config",
         "from_policy",
         "from_provider",
+        "load_rules",
         "parse_config",
         "parse_policy",
     ),
@@ -160,7 +161,6 @@ _MODULES = {
     "podium.past.recordings.scenarios": ("Scenario", "read_recordings"),
     "podium.library.simulating": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
-    "podium.library.user_rules": ("load_rules",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),
     "podium.objects.reading.collection": ("Objects",),

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.render.columns import aligned
-from podium.render.node_names import common_suffix
-from podium.render.width import within
+from podium.render.columns import aligned, within
+from podium.render.plain import common_suffix
 
 ROWS = [
     ("POD", "NODE", "REASON"),

@@ -1,19 +1,22 @@
 """The questions of an on-call engineer, answered in lines of text by the engine.
 
-Every answer starts with the conclusion. Nothing is written anywhere, and no value of a Secret, an
-environment variable or an annotation is part of an answer.
+The cluster is that of some files, which are read once, or a live one. Every answer starts with the
+conclusion. Nothing is written anywhere, and no value of a Secret, an environment variable or an
+annotation is part of an answer.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from podium.agents.cluster_source import FileCluster, LiveCluster
 from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
 from podium.library.explaining import explain
 from podium.library.lookup import pod_named
 from podium.library.pending import pending
+from podium.library.reading import read
+from podium.library.snapshots.writing import read_cluster
 from podium.past.format.reading import History
 from podium.past.replay.seeking import decisions_about, derive
 from podium.render.decision.analysis import rejection_groups
@@ -34,18 +37,69 @@ from podium.what_if.compare.compare import CompareSearch
 from podium.what_if.compare.configurations import NAMED, configuration
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import CHANGE_FLAGS
+from podium.what_if.plan.inputs import cluster_documents, live_documents
 from podium.what_if.plan.page_plans import check_added_nodes, page_changes
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.plan_report import report as plan_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision
+    from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
+    from podium.what_if.plan.inputs import ClusterDocuments
+
+#: A live cluster is read again when the last answer is older.
+FRESH_SECONDS: Final = 10.0
+
+
+class FileCluster:
+    """The cluster in some files."""
+
+    def __init__(self, files: Sequence[str], *, workers: int = 1) -> None:
+        self._files, self._workers = files, workers
+        self._objects: Objects | None = None
+
+    def objects(self) -> Objects:
+        """What scheduling reads, parsed once."""
+        if self._objects is None:
+            self._objects = read(self._files, workers=self._workers)
+        return self._objects
+
+    def documents(self) -> ClusterDocuments:
+        """The objects with all their fields; a plan changes them, so they are read each time."""
+        return cluster_documents(self._files, workers=self._workers)
+
+
+class LiveCluster:
+    """The cluster behind an API server, as it is now."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        fresh_seconds: float = FRESH_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._access, self._fresh_seconds, self._clock = access, fresh_seconds, clock
+        self._objects: Objects | None = None
+        self._read_at = 0.0
+
+    def objects(self) -> Objects:
+        """What scheduling reads, at most some seconds old."""
+        now = self._clock()
+        if self._objects is None or now - self._read_at > self._fresh_seconds:
+            self._objects, self._read_at = read_cluster(self._access), now
+        return self._objects
+
+    def documents(self) -> ClusterDocuments:
+        """The objects with all their fields."""
+        return live_documents(self._access)
+
 
 Cluster = FileCluster | LiveCluster
 

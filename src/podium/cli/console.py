@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from podium.cli.closed_output import ClosedOutputError
+from podium.render.columns import within
 from podium.render.plain import printable
-from podium.render.width import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

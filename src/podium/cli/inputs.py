@@ -91,7 +91,7 @@ def chosen_for(flags: ProfileSource, reach: Mapping[str, str | None] | None) -> 
 def read_live(kubeconfig: str | None, context: str | None, server: str | None) -> Objects:
     """The objects of the cluster that the flags name, as they are now."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.snapshots.reading_cluster import read_cluster  # noqa: PLC0415
+    from podium.library.snapshots.writing import read_cluster  # noqa: PLC0415
 
     objects = read_cluster(load_access(kubeconfig, context, server))
     gc.freeze()

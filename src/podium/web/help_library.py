@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from podium.library.course import chapters, course_folder
-from podium.library.documentation import docs_folder
+from podium.library.documentation import chapters, course_folder, docs_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,12 @@ from podium.library.profile_source import ProfileSource
 from podium.render.decision.explanation import plan_data
 from podium_research.bench.runner import FAST, PLAIN, measured_pods, no_progress, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
-from podium_research.bench.workload_gates import profile_for
-from podium_research.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
+from podium_research.bench.workload_selection import (
+    SizeOverrides,
+    load_workloads,
+    profile_for,
+    select_workloads,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -200,7 +204,7 @@ def _check_chart(chart: str | None) -> None:
 
 
 def _draw(measured: Sequence[Result], profile: Profile, path: Path) -> None:
-    from podium_research.bench.chart import html, svg  # noqa: PLC0415  only when asked for
+    from podium_research.bench.text_table import html, svg  # noqa: PLC0415  only when asked for
 
     title = f"podium bench, {profile.name}"
     text = html(measured, title) if path.suffix == ".html" else svg(measured)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.engine.framework import causes
-from podium.render.quantities import format_amount
+from podium.render.plain import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

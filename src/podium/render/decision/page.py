@@ -21,8 +21,7 @@ from podium.render.decision.causes import (
 )
 from podium.render.decision.plain_reason import plain_reason
 from podium.render.html_page import html_page, text
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

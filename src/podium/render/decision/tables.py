@@ -30,8 +30,7 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted, printable
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount, printable
 from podium.render.rich_tables import add_row, rich_table
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from podium.render.columns import BOLD, PLAIN, YELLOW, as_html, some, table
 from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
-from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html, some, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.render.planning.text import Line
+    from podium.render.columns import Line
 
 
 @dataclass(frozen=True, slots=True)

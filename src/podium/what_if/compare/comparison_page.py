@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.render.html_page import text
-from podium.render.plain import counted
-from podium.render.planning.page import (
+from podium.render.html_page import (
     Square,
     bar,
     node_map,
     page,
+    text,
     text_list,
     text_table,
 )
+from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

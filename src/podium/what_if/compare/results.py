@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from podium.render.columns import BOLD, PLAIN, YELLOW, as_html, table
 from podium.render.decision.as_json import API_VERSION
-from podium.render.plain import counted
-from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html, table
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.render.planning.text import Line
+    from podium.render.columns import Line
 
 _NO_NODE = "<none>"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from podium.render.plain import counted
-from podium.render.planning.text import Line, table
-from podium.render.quantities import format_amount
+from podium.render.columns import Line, table
+from podium.render.plain import counted, format_amount
 from podium.what_if.plan.plan_report import bold, report_tables, warning
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from podium.errors import InputError
 from podium.library.lookup import Owners, workload_identity
 from podium.objects.field_paths import pointer, pointer_keys
 from podium.objects.quantity import milli, value
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -24,7 +24,7 @@ from podium.objects.kinds.pod import (
 )
 from podium.objects.quantity import milli, value
 from podium.objects.taints import tolerated
-from podium.render.quantities import format_amount
+from podium.render.plain import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

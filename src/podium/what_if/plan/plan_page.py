@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from podium.render.html_page import text
-from podium.render.planning.page import (
+from podium.render.html_page import (
     WIDTH,
     Square,
     bar,
     node_map,
     page,
+    text,
     text_list,
     text_table,
 )

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.render.node_names import common_suffix
-from podium.render.plain import counted
-from podium.render.planning.text import Line, table
-from podium.render.quantities import format_amount
+from podium.render.columns import Line, table
+from podium.render.plain import common_suffix, counted, format_amount
 
 if TYPE_CHECKING:
     from podium.what_if.plan.results import Balance, Plan, Usage

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podium.render.planning.text import as_html
+from podium.render.columns import as_html
 
 API_VERSION = "podium/v1"
 

@@ -23,7 +23,7 @@ from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 from podium.profiles.similar_names import did_you_mean
-from podium.render.planning.text import as_html
+from podium.render.columns import as_html
 from podium.what_if.plan.results import API_VERSION, PlanValue
 from podium.what_if.plan.workloads import (
     Workloads,
