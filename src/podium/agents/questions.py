@@ -32,6 +32,9 @@ from podium.render.decision.sentences import (
     why_no_preemption,
 )
 from podium.render.plain import counted
+from podium.render.reports.comparison import comparison_lines
+from podium.render.reports.fit import capacity_lines, fix_lines
+from podium.render.reports.plan import report as plan_lines
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
 from podium.what_if.compare.compare import CompareSearch
 from podium.what_if.compare.configurations import NAMED, configuration
@@ -40,7 +43,6 @@ from podium.what_if.plan.changes import CHANGE_FLAGS
 from podium.what_if.plan.inputs import cluster_documents, live_documents
 from podium.what_if.plan.page_plans import check_added_nodes, page_changes
 from podium.what_if.plan.plan import plan
-from podium.what_if.plan.plan_report import report as plan_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -235,7 +237,7 @@ class Questions:
         search = CapacitySearch(objects, kinds, chosen.profiles, most=most, notify=self._notify)
         for _ in search.steps():
             pass
-        yield from (line for line, _ in search.result.lines())
+        yield from (line for line, _ in capacity_lines(search.result))
 
     def compare(self, configurations: Sequence[str], most: int = 10) -> Iterator[str]:
         """The pods of the cluster placed anew by several configurations."""
@@ -251,7 +253,7 @@ class Questions:
         search = CompareSearch(self._cluster.objects(), chosen, seeds=0, notify=self._notify)
         for _ in search.steps(workers=1):
             pass
-        yield from (line for line, _ in search.result.lines(most))
+        yield from (line for line, _ in comparison_lines(search.result, most))
 
     def past_decision(self, pod: str, attempt: int | None = None) -> Iterator[str]:
         """The decision about a pod as it was made, from the history of the scheduler."""
@@ -286,7 +288,7 @@ class Questions:
         self, objects: Objects, pod: Pod, chosen: ChosenProfiles, most: int
     ) -> Iterator[str]:
         found = fix(objects, pod, chosen.profile_of(pod), notify=self._notify)
-        yield from (line for line, _ in found.lines(most))
+        yield from (line for line, _ in fix_lines(found, most))
 
     @staticmethod
     def _foreign(pod: Pod, chosen: ChosenProfiles) -> Iterator[str]:

@@ -36,8 +36,8 @@ def survive(
     import msgspec  # noqa: PLC0415  not needed for help
 
     from podium.library.parallel import processors  # noqa: PLC0415
+    from podium.render.reports.survive import report  # noqa: PLC0415
     from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
-    from podium.what_if.survive.survive_report import report  # noqa: PLC0415
 
     chosen = chosen_for(flags, cluster)
     objects = read_files(files) if cluster is None else read_live(**cluster)

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,8 +118,3 @@ def some(names: Sequence[str], most: int = _NAMES) -> str:
     """The first names, and how many more there are."""
     listed = ", ".join(names[:most])
     return f"{listed} and {len(names) - most} more" if len(names) > most else listed
-
-
-def as_html(lines: Iterable[Line]) -> str:
-    """Lines of a report as HTML that keeps their columns."""
-    return f"<pre>{escape(chr(10).join(line for line, _ in lines))}</pre>"

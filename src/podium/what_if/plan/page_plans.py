@@ -26,7 +26,6 @@ from podium.what_if.plan.changes import AddNodes, Apply, Change, parse_change
 from podium.what_if.plan.inputs import live_documents
 from podium.what_if.plan.live_plans import PlanAnswer, PlanRequest
 from podium.what_if.plan.plan import plan
-from podium.what_if.plan.plan_report import summary
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
@@ -98,7 +97,7 @@ def plan_data(
     for each in found.pending:
         each.decision = None  # the page of the pod has it
     data: Data = msgspec.to_builtins(found)
-    return data | {"summary": summary(found), "leavesPods": found.makes_worse}
+    return data | {"summary": found.summary(), "leavesPods": found.makes_worse}
 
 
 #: It gives way to the scheduler where both want a processor.
