@@ -17,6 +17,7 @@ import yaml
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
 from kube.scripted import answer, scripted
+from kube.test_proxies import tunnel
 from podium.errors import InputError, PodiumError
 from podium.kube.access import Access, access_by_flags, load_access
 from podium.kube.client import ApiClient
@@ -453,18 +454,19 @@ def test_the_name_in_the_certificate_may_be_another(
     asyncio.run(run(**{"tls-server-name": "kubernetes.default.svc"}))
 
 
-@pytest.mark.parametrize("form", ["kubeconfig", "service account", "flags"])
+@pytest.mark.parametrize("form", ["kubeconfig", "service account", "flags", "through a proxy"])
 def test_a_renewed_authority_is_used_without_a_restart(
     tmp_path: Path, config: Path, form: str
 ) -> None:
     """The server has a certificate of another authority, and the file has been written anew."""
     authority = tmp_path / "ca.crt"
+    by_proxy: dict[str, str] = {}
 
     def access(url: str) -> Access:
         if form == "flags":
             return access_by_flags(url, ca_file=str(authority))
-        if form == "kubeconfig":
-            cluster = {"server": url, "certificate-authority": str(authority)}
+        if form != "service account":
+            cluster = {"server": url, "certificate-authority": str(authority), **by_proxy}
             return load_access(written(config, {"token": "t"}, cluster))
         (tmp_path / "token").write_text("t", "utf-8")
         host, port = url.removeprefix("https://").split(":")
@@ -479,15 +481,21 @@ def test_a_renewed_authority_is_used_without_a_restart(
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(first.certificate, first.key)
             authority.write_bytes(first.certificate.read_bytes())
-            async with scripted(reply, access, tls=tls) as (client, _):
-                assert await client.get(PODS) == {}
-                tls.load_cert_chain(second.certificate, second.key)
-                for not_yet in (first.certificate.read_bytes(), b"half a cert"):
-                    authority.write_bytes(not_yet)
-                    with pytest.raises(UnreachableError, match="certificate is not trusted"):
-                        await client.get(PODS)
-                authority.write_bytes(second.certificate.read_bytes())
-                assert await client.get(PODS) == {}
+            async with tunnel() as proxy:
+                if form == "through a proxy":
+                    by_proxy["proxy-url"] = proxy.url
+                async with scripted(reply, access, tls=tls) as (client, _):
+                    assert await client.get(PODS) == {}
+                    tls.load_cert_chain(second.certificate, second.key)
+                    for not_yet in (first.certificate.read_bytes(), b"half a cert"):
+                        authority.write_bytes(not_yet)
+                        with pytest.raises(UnreachableError, match="certificate is not trusted"):
+                            await client.get(PODS)
+                    authority.write_bytes(second.certificate.read_bytes())
+                    assert await client.get(PODS) == {}
+                    async with client.stream(PODS, {"watch": "1"}, idle_seconds=5):
+                        pass
+                assert bool(proxy.asked) == bool(by_proxy)
 
     asyncio.run(run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from podium.serving.access.client_certificates import ServerTls
 from podium.serving.access.serving_certificate import serving_certificate
@@ -26,12 +28,14 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: it\r\n\r\n"
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Answers when the body has come; on /slow, later."""
+    """Answers when the body has come; on /slow, later; on /large, with more than is buffered."""
     while (await receive()).get("more_body"):
         pass
     if scope["path"] == "/slow":
         await asyncio.sleep(0.3)
     await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(100 if scope["path"] == "/large" else 0):
+        await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
     await send({"type": "http.response.body", "body": b"ok"})
 
 
@@ -47,6 +51,9 @@ class Port:
         self._writers.append(writer)
         writer.write(sent)
         return reader, writer
+
+    def send_last(self, sent: bytes) -> None:
+        self._writers[-1].write(sent)
 
     async def get(self, tls: ssl.SSLContext | None = None) -> bytes:
         reader, writer = await self.connect(REQUEST, tls)
@@ -119,6 +126,52 @@ def test_a_body_that_does_not_come_ends_the_connection_and_a_slow_answer_does_no
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
 
     run(uvloop.new_event_loop, main())
+
+
+@LOOPS
+@pytest.mark.parametrize("secure", [False, True])
+def test_answers_that_nobody_reads_end_their_connections(loop: Any, secure: bool) -> None:
+    async def main() -> None:
+        with serving_certificate("", "") as made:
+            tls = ServerTls(made.certificate, made.key).context if secure else None
+            trusting = ssl._create_unverified_context() if secure else None  # noqa: S323
+            async with served(PortLimits(connections=8, unread_seconds=0.5), tls) as port:
+                large = REQUEST.replace(b"GET /", b"GET /large")
+                for _ in range(8):
+                    reader, _ = await port.connect(tls=trusting)
+                    reader._transport.pause_reading()  # type: ignore[attr-defined]
+                    port.send_last(large)
+                await asyncio.sleep(1.5)
+                assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
+
+    run(loop, main())
+
+
+@LOOPS
+@pytest.mark.parametrize("first", [b"/", b"/slow", b"/large"])
+def test_a_request_before_the_last_answer_ends_the_connection(loop: Any, first: bytes) -> None:
+    """Thousands of them would be kept, with all that belongs to each, until they are answered."""
+
+    async def main() -> None:
+        async with served(PortLimits()) as port:
+            gc.collect()
+            before = len(cycles())
+            held = [
+                await port.connect(REQUEST.replace(b"GET /", b"GET " + first) + REQUEST * 5000)
+                for _ in range(4)
+            ]
+            await asyncio.sleep(0.1)
+            assert len(cycles()) - before <= 8
+            for each in held:
+                assert (await ended(each)).count(b"HTTP/1.1") <= 1
+            assert (await port.get()).startswith(b"HTTP/1.1 200")
+
+    run(loop, main())
+
+
+def cycles() -> list[Any]:
+    """The requests that the server keeps."""
+    return [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]
 
 
 def test_a_head_without_end_is_not_kept() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,6 +135,7 @@ async def with_server(files: Files, cluster: Cluster, use: Use, **own: Any) -> N
         except aiohttp.ClientConnectionError:
             return 0
 
+    get.port = listener.getsockname()[1]  # type: ignore[attr-defined]
     try:
         await use(get, lookup)
     finally:
@@ -214,6 +217,43 @@ def test_authorities_may_change(files: Files) -> None:
         await lookup.first()
         assert await get("ann") == 0
         assert await get("eve") == 200
+
+    asyncio.run(with_server(files, cluster, use))
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_connection_that_resumes_another_is_known_by_its_certificate(
+    files: Files, newest: ssl.TLSVersion
+) -> None:
+    """And no longer than its authority is trusted."""
+    cluster = Cluster(files.config_map())
+    context = ssl._create_unverified_context()  # noqa: S323
+    context.maximum_version = newest
+    context.load_cert_chain(files.folder / "ann.crt", files.folder / "ann.key")
+
+    def ask(port: int, session: ssl.SSLSession | None) -> tuple[bytes, ssl.SSLSession | None]:
+        with (
+            socket.create_connection(("127.0.0.1", port), 10) as plain,
+            context.wrap_socket(plain, session=session) as connection,
+        ):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: it\r\nConnection: close\r\n\r\n")
+            answer, session = connection.recv(12), connection.session
+            while connection.recv(4096):
+                pass
+            with suppress(OSError):
+                connection.unwrap()
+            return answer, session
+
+    async def use(get: Get, lookup: AuthorityLookup) -> None:
+        answer, session = await asyncio.to_thread(ask, get.port, None)  # type: ignore[attr-defined]
+        assert answer == b"HTTP/1.1 200"
+        answer, _ = await asyncio.to_thread(ask, get.port, session)  # type: ignore[attr-defined]
+        assert answer == b"HTTP/1.1 200"
+        cluster.published = {"data": {"client-ca-file": files.text("strangers")}}
+        await lookup.first()
+        with suppress(OSError):
+            answer, _ = await asyncio.to_thread(ask, get.port, session)  # type: ignore[attr-defined]
+            assert answer != b"HTTP/1.1 200"
 
     asyncio.run(with_server(files, cluster, use))
 

@@ -18,9 +18,13 @@ import pytest
 from control_plane.bulk import create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import ABSENT, PODS, ControlPlane, free_port
+from podium.past.format.reading import History
+from podium.past.format.records import Decided
 from scheduler.api_server.conftest import Podium
 from scheduler.api_server.test_faults import all_placed, fill, waiting
 from scheduler.api_server.test_lease import TIMES, spec_of
+from small_disk import fill as fill_disk
+from small_disk import small_disk
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -95,6 +99,36 @@ def test_a_right_that_is_taken_away_and_given_back(plane: ControlPlane) -> None:
         for path in (BINDINGS, ROLES):
             with suppress(OSError):
                 plane.call("DELETE", f"{path}/{user}")
+
+
+def test_pods_are_bound_while_the_disk_of_the_history_is_full(
+    plane: ControlPlane, podium: Podium, tmp_path: Path
+) -> None:
+    since = fill(plane, 20)
+    with small_disk(tmp_path) as disk:
+        folder = disk / "history"
+        filler = fill_disk(disk, leave=8192)
+        with podium("--record", folder) as program:
+
+            def said(text: str) -> int:
+                return program.log.read_text("utf-8").count(text)
+
+            all_placed(plane)
+            create_many(plane, PODS, pods(80, prefix="full", cpu="120m"))
+            all_placed(plane)
+            program.wait_for("it is told", lambda: said("no space left on device"))
+            create_many(plane, PODS, pods(20, prefix="still", cpu="10m"))
+            all_placed(plane)
+            filler.unlink()
+            program.wait_for("it goes on", lambda: said("goes on with a new segment"), 120)
+            create_many(plane, PODS, pods(10, prefix="room", cpu="1m"))
+            all_placed(plane)
+            program.check()
+            assert said("nothing is recorded") == 1
+        decided = {each.pod for each in History(folder).records() if isinstance(each, Decided)}
+
+    assert sum("/room-" in each for each in decided) == 10
+    assert_sound(plane, since)
 
 
 def token_for(plane: ControlPlane, account: str, secret: str) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -39,14 +39,20 @@ _AUTHENTICATED: Final = "system:authenticated"
 _END: Final = "-----END CERTIFICATE-----"
 #: How often the files of a server's certificate are looked at.
 _LOOK_SECONDS: Final = 1.0
+#: How many verified chains are kept.
+_MOST_CHAINS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The certificate of a connection: its subject, and the chain up to the authority, as DER."""
+    """The certificate of a connection: its subject, and the chain up to the authority, as DER.
+
+    A connection of TLS 1.2 that resumes an earlier one is not verified, and has no chain.
+    """
 
     common_name: str
     organizations: tuple[str, ...]
+    certificate: bytes
     chain: frozenset[bytes]
 
 
@@ -69,11 +75,8 @@ class Authorities:
     users: frozenset[bytes] = frozenset()
     proxies: ProxyHeaders = ProxyHeaders()
 
-    def user(self, scope: Scope) -> User | None:
+    def user(self, peer: Peer, scope: Scope) -> User | None:
         """The user of a request by the certificate of its connection; None if that says nothing."""
-        peer = scope.get(_SCOPE_KEY)
-        if peer is None:
-            return None
         return self._behind_proxy(peer, scope) or self._of_certificate(peer)
 
     def _of_certificate(self, peer: Peer) -> User | None:
@@ -199,6 +202,8 @@ class ServerTls:
         self._told = ""
         self._stamps, self._looked_at = self._stamped(), clock()
         self.authorities = Authorities()
+        #: The verified chains of certificates, for connections that resume others.
+        self._chains: dict[bytes, frozenset[bytes]] = {}
         self._newest = self._made(self.authorities)
         #: What the server listens with; each connection takes the newest authorities.
         self.context = self._made(self.authorities)
@@ -209,14 +214,27 @@ class ServerTls:
         if authorities != self.authorities:
             self._newest = self._made(authorities)
             self.authorities = authorities
+            self._chains.clear()
 
     def user(self, scope: Scope) -> User | None:
         """The user of a request by the certificate of its connection; None if it says nothing."""
-        return self.authorities.user(scope)
+        peer: Peer | None = scope.get(_SCOPE_KEY)
+        if peer is None:
+            return None
+        if peer.chain:
+            self._chains[peer.certificate] = peer.chain
+            while len(self._chains) > _MOST_CHAINS:
+                self._chains.pop(next(iter(self._chains)))
+        else:
+            peer = replace(peer, chain=self._chains.get(peer.certificate, frozenset()))
+        return self.authorities.user(peer, scope)
 
     def _made(self, authorities: Authorities) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # What resumes an earlier connection is not verified again.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
         context.load_cert_chain(*self._files)
         context.verify_mode = ssl.CERT_REQUIRED if self._required else ssl.CERT_OPTIONAL
         # A certificate of an authority may itself be trusted, whoever has signed it.
@@ -278,15 +296,17 @@ def peer_of(connection: ssl.SSLObject | None) -> Peer | None:
     fields = [pair for part in subject for pair in part]
     names = [value for name, value in fields if name == "commonName"]
     organizations = tuple(value for name, value in fields if name == "organizationName")
-    return Peer(names[-1] if names else "", organizations, frozenset(_chain(connection)))
+    certificate = connection.getpeercert(binary_form=True) or b""
+    chain = frozenset(_chain(connection))
+    return Peer(names[-1] if names else "", organizations, certificate, chain)
 
 
 def _chain(connection: ssl.SSLObject) -> list[bytes]:
     """The verified chain; Python has a public name for it from 3.13 on."""
     if hasattr(connection, "get_verified_chain"):
-        return list(connection.get_verified_chain())
+        return list(connection.get_verified_chain() or ())
     found = connection._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001
-    return [each.public_bytes(_DER) for each in found]
+    return [each.public_bytes(_DER) for each in found or ()]
 
 
 #: The encoding of `public_bytes`, as the module `_ssl` numbers it.

@@ -1,8 +1,9 @@
 """An HTTP server with limits: strangers cannot take its connections, its time or its memory.
 
-A connection must send the head of a request in some seconds, and its body in some more. There are
-at most so many connections; beyond that the one that has waited longest without a request gives way
-to the new one. Descriptors are left over for the API server.
+A connection must send the head of a request in some seconds, its body in some more, and read the
+answer before it sends another request. There are at most so many connections; beyond that the one
+that has waited longest without a request gives way to the new one. Descriptors are left over for
+the API server.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class PortLimits:
     handshake_seconds: float = 10.0
     head_seconds: float = 10.0
     body_seconds: float = 60.0
+    #: How long a client may leave its answer unread.
+    unread_seconds: float = 60.0
     #: The longest head of a request.
     head_bytes: int = 64 * 1024
 
@@ -47,14 +50,25 @@ class PortLimits:
         return max(8, min(self.connections, (descriptors - _KEPT_DESCRIPTORS) // 2))
 
 
+class _PipelinedError(Exception):
+    """A request came before the answer to the last one was complete."""
+
+
 class BoundedProtocol(PeerProtocol):
-    """One connection, closed when a request takes too long to arrive."""
+    """One connection, closed when a request takes too long to arrive or its answer is not read.
+
+    Requests that are sent before the last answer has come would be kept without a limit: they end
+    the connection.
+    """
 
     def __init__(self, *, limits: PortLimits, ended: Callable[[], object], **named: Any) -> None:
         """*ended* is called when the connection has ended."""
         super().__init__(**named)
         self._limits, self._ended = limits, ended
         self._alarm: asyncio.TimerHandle | None = None
+        #: Rings when an answer was not read in time.
+        self._unread_alarm: asyncio.TimerHandle | None = None
+        self._is_pipelined = False
         self._head_bytes = 0
         #: Whether a request is being answered or its body is read.
         self.is_busy = False
@@ -74,6 +88,9 @@ class BoundedProtocol(PeerProtocol):
 
     def on_message_begin(self) -> None:
         """The head of a request begins."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._is_pipelined = True
+            raise _PipelinedError
         super().on_message_begin()
         self._expect(self._limits.head_seconds)
 
@@ -93,9 +110,32 @@ class BoundedProtocol(PeerProtocol):
         self.is_busy = False
         super().on_response_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or comes too early."""
+        if self._is_pipelined:
+            self.give_up()
+        else:
+            super().send_400_response(msg)
+
+    def pause_writing(self) -> None:
+        """The client does not read its answer as fast as it is written."""
+        super().pause_writing()
+        self._unread_alarm = self.loop.call_later(self._limits.unread_seconds, self.give_up)
+
+    def resume_writing(self) -> None:
+        """The client has read what was written."""
+        self._cancel_unread()
+        super().resume_writing()
+
+    def _cancel_unread(self) -> None:
+        if self._unread_alarm is not None:
+            self._unread_alarm.cancel()
+            self._unread_alarm = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self._expect(None)
+        self._cancel_unread()
         self._ended()
         super().connection_lost(exc)
 
@@ -226,8 +266,10 @@ class BoundedServer(Server):
             named = {"ssl": self._tls, "ssl_handshake_timeout": self._limits.handshake_seconds}
         try:
             _, slot.protocol = await loop.connect_accepted_socket(made, slot.connection, **named)
-        except OSError:  # no TLS, or the client is gone, or it must go
+        except BaseException as error:
             slot.connection.close()
             self._end(slot)
+            if not isinstance(error, OSError):  # no TLS, or the client is gone, or it must go
+                raise
         if slot.is_leaving and slot.protocol is not None:
             slot.protocol.give_up()  # it had to make room meanwhile
