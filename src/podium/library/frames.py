@@ -23,7 +23,7 @@ Frame = dict[str, np.ndarray]
 _MOST_ROWS: Final = 60
 
 
-class Answer:
+class TabularAnswer:
     """The base of answers with rows: a sentence in a shell, a table in a notebook, columns."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.library.frames import Answer
+from podium.library.frames import TabularAnswer
 from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
 
@@ -37,7 +37,7 @@ class ShapeGain:
 
 
 @dataclass(slots=True, repr=False)
-class Capacity(Answer):
+class Capacity(TabularAnswer):
     """How many pods fit besides those that run, with all rules of the profile.
 
     Pods are placed one after the other, kind by kind in their ratio, until one fits nowhere. No

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from podium.library.frames import Answer
+from podium.library.frames import TabularAnswer
 from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted, format_amount
 
@@ -130,7 +130,7 @@ class ConfigurationOutcome:
 
 
 @dataclass(slots=True, repr=False)
-class Comparison(Answer):
+class Comparison(TabularAnswer):
     """The same pods placed by several configurations, from scratch, in the same order."""
 
     nodes: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.library.frames import Answer
+from podium.library.frames import TabularAnswer
 from podium.render.decision.as_json import API_VERSION
 
 
@@ -74,7 +74,7 @@ class Fix:
 
 
 @dataclass(slots=True, repr=False)
-class Fixes(Answer):
+class Fixes(TabularAnswer):
     """The changes that would give a pod a node: single edits first, each kind by its cost."""
 
     pod: str

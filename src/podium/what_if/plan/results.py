@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podium.library.frames import Answer
+from podium.library.frames import TabularAnswer
 from podium.render.plain import counted
 
 API_VERSION = "podium/v1"
@@ -143,7 +143,7 @@ class TimelineEvent(PlanValue):
     text: str
 
 
-class Plan(PlanValue, Answer):
+class Plan(PlanValue, TabularAnswer):
     """What follows from the changes."""
 
     api_version: str = API_VERSION

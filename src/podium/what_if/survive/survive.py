@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.library.absence import AbsentObjects
-from podium.library.frames import Answer
+from podium.library.frames import TabularAnswer
 from podium.library.parallel import in_parallel
 from podium.library.pending import is_pending, pending, seen_by
 from podium.library.simulating import open_simulation
@@ -91,7 +91,7 @@ class DomainLoss(PlanValue):
         return -len(self.left), -len(below), -len(self.budgets), self.value
 
 
-class Survival(PlanValue, Answer):
+class Survival(PlanValue, TabularAnswer):
     """The losses of all domains, the worst first."""
 
     api_version: str = API_VERSION
