@@ -58,7 +58,7 @@ from podium.what_if.fix.node_labels import (
     label_changes,
     without_node_conditions,
 )
-from podium.what_if.fix.relaxations import Relaxation, is_for_all_taints, relaxations
+from podium.what_if.fix.relaxations import Relaxation, relaxations
 from podium.what_if.fix.results import Edit, Fix, Fixes
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class FixSearch:
     def _singles(self, trial: _Trial) -> Iterator[str]:
         tolerated = False
         for relaxation in self._relaxations:
-            narrower = tolerated and is_for_all_taints(relaxation)
+            narrower = tolerated and relaxation.is_for_all_taints
             if not narrower and trial.node_for(relaxation.on(self.pod, relaxation.steps)):
                 steps = trial.fewest(relaxation, self.pod)
                 self._add(trial, [_PodEdit(relaxation, steps)])
