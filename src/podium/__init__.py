@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
-    from podium.library.explaining import explain
+    from podium.library.decision_json import to_json
+    from podium.library.explanation import Explanation, explain
     from podium.library.frames import frame
     from podium.library.pending import pending
     from podium.library.profile_choice import ChosenProfiles
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from podium.past.recordings.recording import Recording, record
     from podium.past.recordings.replay import Replay, replay
     from podium.past.recordings.scenarios import Scenario, read_recordings
-    from podium.render.decision.as_json import to_json
-    from podium.render.decision.explanation import Explanation
     from podium.what_if.capacity.capacity import PodKind, capacity
     from podium.what_if.capacity.node_shapes import NodeShape
     from podium.what_if.capacity.results import Capacity
@@ -135,7 +134,7 @@ _MODULES = {
     "podium.engine.framework.decision": ("Decision",),
     "podium.engine.framework.profile": ("Profile",),
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
-    "podium.library.explaining": ("explain",),
+    "podium.library.explanation": ("Explanation", "explain"),
     "podium.library.pending": ("pending",),
     "podium.what_if.capacity.capacity": ("PodKind", "capacity"),
     "podium.what_if.compare.compare": ("compare",),
@@ -176,8 +175,7 @@ _MODULES = {
     "podium.what_if.plan.plan": ("plan",),
     "podium.what_if.plan.results": ("Plan",),
     "podium.what_if.survive.survive": ("Survival", "survive"),
-    "podium.render.decision.as_json": ("to_json",),
-    "podium.render.decision.explanation": ("Explanation",),
+    "podium.library.decision_json": ("to_json",),
     "podium.what_if.capacity.results": ("Capacity",),
     "podium.what_if.compare.results": ("Comparison",),
     "podium.what_if.fix.results": ("Fix", "Fixes"),

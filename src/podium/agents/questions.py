@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
-from podium.library.explaining import explain
+from podium.library.explanation import Explanation, explain
 from podium.library.lookup import pod_named
 from podium.library.pending import pending
 from podium.library.reading import read
@@ -21,7 +21,6 @@ from podium.past.format.reading import History
 from podium.past.replay.seeking import decisions_about, derive
 from podium.render.decision.analysis import rejection_groups
 from podium.render.decision.causes import cause_lines, causes_of_groups
-from podium.render.decision.explanation import Explanation
 from podium.render.decision.sentences import (
     compare_with_actual,
     headline,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.kube.access import Access
-    from podium.render.decision.explanation import Explanation
+    from podium.library.explanation import Explanation
     from podium.render.decision.story import StoryLine
 
 _SECONDS: Final = 10.0
@@ -330,8 +330,8 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
         return
     from rich.text import Text  # noqa: PLC0415  brings rich
 
-    from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
+    from podium.render.reports.explanation_tables import explanation_tables  # noqa: PLC0415
 
     printer = console()
     newest = items[0]
@@ -342,8 +342,8 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
 
 def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
     """The attempts in order; equal ones that follow each other are one line."""
+    from podium.library.decision_json import from_json  # noqa: PLC0415  brings NumPy
     from podium.objects.timestamps import seconds  # noqa: PLC0415
-    from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
     from podium.render.decision.story import StoryAttempt, story  # noqa: PLC0415
 
     return story(
@@ -358,8 +358,8 @@ def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
 
 
 def _explanation(item: dict[str, Any], where: str) -> Explanation:
-    from podium.render.decision.explanation import Explanation  # noqa: PLC0415
-    from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.library.decision_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.library.explanation import Explanation  # noqa: PLC0415
 
     decision = from_json(item, where)
     timings = [(each["step"], each["seconds"]) for each in item.get("timings", ())]

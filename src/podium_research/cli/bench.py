@@ -17,8 +17,8 @@ from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.errors import InputError
+from podium.library.explanation import plan_data
 from podium.library.profile_source import ProfileSource
-from podium.render.decision.explanation import plan_data
 from podium_research.bench.runner import FAST, PLAIN, measured_pods, no_progress, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
 from podium_research.bench.workload_selection import (

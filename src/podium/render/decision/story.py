@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from podium.render.decision.as_json import NOMINATED, PLACED, outcome
+from podium.render.decision.analysis import NOMINATED, PLACED, outcome
 from podium.render.decision.causes import victim_cause_text
 from podium.render.decision.sentences import criterion_text
 from podium.render.plain import counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.library.decision_json import API_VERSION
 from podium.library.frames import TabularAnswer
-from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
 
 

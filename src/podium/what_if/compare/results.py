@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from podium.library.decision_json import API_VERSION
 from podium.library.frames import TabularAnswer
-from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from podium.lab.contents.loader import Progress
 from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.library.absence import AbsentObjects
+from podium.library.decision_json import to_json
 from podium.library.pending import is_pending, seen_by
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import POD_GROUP
 from podium.render.decision import pod_group
-from podium.render.decision.as_json import to_json
 from podium.what_if.plan.applying import LIMIT_SECONDS, check_files
 from podium.what_if.plan.changes import Change
 from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy

@@ -13,11 +13,11 @@ from podium.render.decision import pod_group, sentences, trace
 from podium.render.decision.analysis import (
     differing_columns,
     extender_points,
+    outcome,
     ranking,
     rejection_groups,
     score_gaps,
 )
-from podium.render.decision.as_json import outcome
 from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import ScoreColumn, Victims
     from podium.engine.framework.trace import DecisionTrace
-    from podium.render.decision.explanation import Explanation, NodeReport
+    from podium.library.explanation import Explanation
+    from podium.render.decision.analysis import NodeReport
 
 #: How many nodes of a group are named; half as many on a narrow terminal.
 _SAMPLE: Final = 4
