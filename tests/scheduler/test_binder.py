@@ -128,6 +128,18 @@ def test_a_binding_that_could_not_be_served_is_sent_again(status: int) -> None:
     assert_bound(made)
 
 
+def test_what_is_not_known_of_a_binding_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """However often the binding is sent again."""
+    made = cluster()
+    made.api.script("bind", refused(500), refused(500))
+    made.api.script("get", *[refused(503), as_read("a", "a")] * 2)
+
+    made.bind()
+
+    assert caplog.text.count("it is not known whether it was bound to n1: no") == 1
+    assert_bound(made)
+
+
 def test_older_releases_give_up_a_binding_that_could_not_be_served() -> None:
     made = cluster(version="v1.36")
     made.api.script("bind", refused(500, "no"))

@@ -69,6 +69,13 @@ def _unfinalize(registry: Registry, pod: Any) -> None:
         _edit(registry, pod, lambda it: it["metadata"].pop("finalizers", None))
 
 
+def let_go(registry: Registry, name: str) -> None:
+    """Remove what keeps a pod that is being deleted."""
+    pod = registry.find("Pod", name, "default")
+    if pod is not None:
+        _unfinalize(registry, pod)
+
+
 def _delete_pod(registry: Registry, rng: random.Random) -> None:
     _delete(registry, _one(registry, rng, "Pod"))
 

@@ -218,6 +218,9 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
     following = next(placements, None)
     nodes: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     bound: dict[str, tuple[str, int, Any]] = {}
+    versions: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    bound_at: dict[str, float] = {}
+    denied = _denials(world)
     claims: dict[str, Any] = {}
     forgotten: set[tuple[str, int]] = set()
     ports: dict[str, set[int]] = {}
@@ -244,9 +247,13 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
                     yield f"{entry.writer} binds pod {_name(entry.after)} without a decision"
                 else:
                     others = [
-                        pod
-                        for by, version, pod in bound.values()
-                        if by == entry.writer or version <= placement.pods_seen
+                        _as_seen(versions[each], placement.pods_seen)
+                        for each, (by, version, pod) in bound.items()
+                        if version <= placement.pods_seen
+                        or (
+                            by == entry.writer
+                            and not _is_denied(denied, placement, pod, bound_at[each])
+                        )
                     ]
                     seen = _versions(nodes[placement.node], placement.nodes_seen)
                     freed = _freed_ports(placement, decided, bound, ports)
@@ -257,6 +264,32 @@ def _placements_that_do_not_fit(world: World) -> Iterator[str]:
             if node:
                 by, version, _ = bound.get(uid, (entry.writer, entry.version, None))
                 bound[uid] = (by, version, entry.after)
+                bound_at.setdefault(uid, entry.time)
+                versions[uid].append((entry.version, entry.after))
+
+
+def _denials(world: World) -> dict[tuple[str, str], list[float]]:
+    """When each replica was told of a pod, by its path, that there is none."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for sent in world.network.sent:
+        if sent.verb == "get" and sent.answered == 404:
+            found[sent.replica, sent.path].append(sent.ended)
+    return found
+
+
+def _is_denied(
+    denied: dict[tuple[str, str], list[float]], placement: Placement, pod: Any, since: float
+) -> bool:
+    """Whether the replica was told between the binding and its decision that there is no pod."""
+    path = f"/api/v1/namespaces/default/pods/{_name(pod)}"
+    told = denied.get((placement.replica, path), ())
+    return any(since <= time <= placement.time for time in told)
+
+
+def _as_seen(versions: list[tuple[int, Any]], seen: int) -> Any:
+    """A placed pod as the replica knew it; as it was bound if no watch had told of it."""
+    known = [pod for version, pod in versions if version <= seen]
+    return known[-1] if known else versions[0][1]
 
 
 def _devices(world: World) -> Iterator[str]:
@@ -558,15 +591,28 @@ def lost_nominations(world: World) -> list[str]:
     ]
 
 
+def waiting_claimants(world: World) -> list[str]:
+    """Pods that wait, and have claims of devices."""
+    return [
+        _name(pod)
+        for pod in world.cluster.registry.list("Pod")
+        if _waits(pod) and pod["spec"].get("resourceClaims")
+    ]
+
+
 def gave_up_nominations(world: World, since: float) -> bool:
-    """Whether a replica has taken a nomination back from a pod that waits, since that time."""
+    """Whether a replica has taken a nomination back since that time, or a nominated pod is gone."""
     return any(
         entry.kind == "Pod"
-        and bool(entry.writer)
         and bool(((entry.before or {}).get("status") or {}).get("nominatedNodeName"))
-        and entry.after is not None
-        and _waits(entry.after)
-        and not (entry.after.get("status") or {}).get("nominatedNodeName")
+        and (
+            entry.after is None
+            or (
+                bool(entry.writer)
+                and _waits(entry.after)
+                and not (entry.after.get("status") or {}).get("nominatedNodeName")
+            )
+        )
         for entry in takewhile(lambda each: each.time >= since, reversed(world.history))
     )
 
@@ -579,6 +625,7 @@ def stored_findings(world: World) -> Iterator[str]:
         # Some attempts leave a nomination as it is (`keeps_nomination`).
         kept_at = world.kept_nominations.get(pod["metadata"]["uid"])
         kept = kept_at is not None and kept_at > _deleted_at(world, nominated)
+        kept |= world.plan.generation == "v1.13" and _waits_for_victims(world, pod, nominated)
         # A pod that is being deleted is not attempted any more.
         if nominated and _waits(pod) and nominated not in nodes and not kept:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
@@ -599,6 +646,20 @@ def keeps_nomination(decision: Decision, generation: str) -> bool:
         tried = decision.preemption
         return tried is None or (bool(tried.potential) and tried.node is None)
     return decision.held is not None or decision.refused is not None
+
+
+def _waits_for_victims(world: World, pod: Any, node: str | None) -> bool:
+    """Whether pods of lower priority are leaving a node: v1.13 attempts no other preemption.
+
+    It does not look whether the node still exists (podEligibleToPreemptOthers).
+    """
+    priority = pod["spec"].get("priority") or 0
+    return any(
+        each["spec"].get("nodeName") == node
+        and bool(each["metadata"].get("deletionTimestamp"))
+        and (each["spec"].get("priority") or 0) < priority
+        for each in world.cluster.registry.list("Pod")
+    )
 
 
 def _deleted_at(world: World, node: str | None) -> float:

@@ -37,7 +37,7 @@ from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.lab.http.server import ApiServer
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
@@ -202,6 +202,7 @@ class Machine(Observer):
                 Placement(world.cluster.time, replica.name, *place, pods, nodes)
             )
         if world.stall_seconds:
+            world.stalls.append((world.cluster.time, world.stall_seconds))
             world.cluster.loop.let_pass(world.stall_seconds)
             world.stall_seconds = 0.0
 
@@ -249,6 +250,8 @@ class World:
         #: How long the next decision takes, and whether nothing can be written to disk.
         self.stall_seconds = 0.0
         self.disk_is_full = False
+        #: When decisions began to take long, and for how many seconds.
+        self.stalls: list[tuple[float, float]] = []
         #: Where histories are recorded, if they are.
         self.folder = (
             tempfile.TemporaryDirectory(prefix="world-") if "record" in plan.features else None
@@ -388,6 +391,8 @@ class World:
             self._heal()
             if not self.network.is_stormed:
                 self._rest()
+                if self._let_go():
+                    self._rest()
                 if self._waits_for_time():
                     cluster.run_for(LONGEST_PARKED)
                     self._rest()
@@ -561,15 +566,37 @@ class World:
     def _waits_for_time(self) -> bool:
         """Whether a pod may wait that no event wakes: it is attempted again after a time.
 
-        Nothing tells that a node is gone to which a pod is nominated. v1.13 parks a pod whose
-        extender could not be asked, and wakes no other pod when one gives up its nomination.
+        Nothing tells that a node is gone to which a pod is nominated. Nothing tells of a claim that
+        is free again if the pod that wants it needs a preemption as well: what rejects it while
+        victims are looked for is not remembered, as in kube-scheduler. v1.13 parks a pod whose
+        extender could not be asked, and wakes no other pod when one gives up its nomination or is
+        resized.
         """
         if self.plan.generation == "v1.13":
             failed = any(what.startswith("extender ") for what in self.network.injected)
+            failed |= any(change.act == "resize-pod" for change in self.plan.changes)
             since = self.cluster.time - LONGEST_BACKOFF
             if failed or invariants.gave_up_nominations(self, since):
                 return True
-        return bool(invariants.lost_nominations(self))
+        return bool(invariants.lost_nominations(self) or invariants.waiting_claimants(self))
+
+    def _let_go(self) -> bool:
+        """Let pods go that are being deleted and nominated to a node; whether there are any.
+
+        A nomination that could not be written is held until the pod is gone, as in kube-scheduler.
+        A fresh scheduler would know nothing of it.
+        """
+        leaving = {
+            pod.metadata.name
+            for replica in self._alive()
+            if replica.scheduler is not None
+            for node in replica.scheduler.queue.nominated_nodes()
+            for pod in replica.scheduler.queue.nominated_on(node)
+            if pod.metadata.deletion_timestamp is not None
+        }
+        for name in sorted(leaving):
+            changes.let_go(self.cluster.registry, name)
+        return bool(leaving)
 
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""

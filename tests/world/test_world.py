@@ -123,6 +123,17 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(552, id="a history is told of other profiles"),
         pytest.param(310493, id="a replica that ends tells of its unanswered writes together"),
         pytest.param(310285, id="devices are given back before a watch tells that they were taken"),
+        pytest.param(799, id="a pod that is being deleted holds a nomination that is not written"),
+        pytest.param(1129, id="a pod is resized that the replica has not seen since"),
+        pytest.param(2198, id="a watch ends while its last lines are not read yet"),
+        pytest.param(2415, id="it is not known whether a pod was bound, again and again"),
+        pytest.param(2491, id="a request fails while a decision takes long"),
+        pytest.param(3422, id="v1.13 waits for pods that are leaving a node that is gone"),
+        pytest.param(3503, id="a claim is free again, and no event tells the pod that preempts"),
+        pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
+        pytest.param(302057, id="the API server denies a pod that an extender has bound"),
+        pytest.param(302728, id="v1.13 wakes no pod when another is resized"),
+        pytest.param(304393, id="a refusal is told once it is known where the pod is"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:

@@ -196,7 +196,7 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
         if not sent.answered and sent.verb in {"status", "delete"}:
             said = f"{said}|{UNANSWERED_AT_END}"
         if not any(
-            since <= line.time <= known_at + MARGIN_SECONDS and re.search(said, line.text)
+            since <= line.time <= _latest(world, known_at) and re.search(said, line.text)
             for line in lines[sent.replica]
         ):
             yield (
@@ -204,6 +204,14 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
                 f"{sent.ended:.3f} s with {sent.answered or 'no answer'}"
             )
             return
+
+
+def _latest(world: World, known_at: float) -> float:
+    """Until when a failure is told that was known then: after a decision that takes long."""
+    end = known_at + MARGIN_SECONDS
+    for start, seconds in world.stalls:
+        end += seconds if known_at <= start + seconds and start <= end else 0.0
+    return end
 
 
 def _told_since(sent: Sent, successes: dict[tuple[str, str], list[float]]) -> float:
@@ -227,41 +235,40 @@ def _known_bindings(world: World) -> dict[int, float | None]:
     """
     known: dict[int, float | None] = {}
     bound: set[tuple[str, str]] = set()
-    unanswered: set[tuple[str, str]] = set()
     by_extender = {(sent.replica, sent.body): sent.time for sent in world.network.extenders_bound}
-    passes_over = world.plan.extender_ignorable and "bind" in world.plan.extender
     for sent in world.network.sent:
         if sent.verb != "bind":
             continue
         binding = (sent.replica, sent.body["metadata"].get("uid", ""))
-        known[id(sent)] = sent.ended
         if sent.done:
             bound.add(binding)
+            known[id(sent)] = sent.ended
         elif binding in bound or by_extender.get(binding, math.inf) <= sent.time:
             known[id(sent)] = None
-        elif binding in unanswered or passes_over:
+        else:
             known[id(sent)] = _settled_at(world, sent)
-        if not sent.answered:
-            unanswered.add(binding)
     return known
 
 
 def _settled_at(world: World, refused: Sent) -> float:
-    """When a replica knew what a refused binding means after one for which it had no answer.
+    """When a replica knew what a refused binding means.
 
-    The refusal says nothing of the binding before it, so the replica asks where the pod is, until
-    it is told. One that has not asked knew no more than the refusal.
+    The refusal says nothing of a binding before it that had no answer, so the replica asks where
+    the pod is, until it is told. One that asks nothing before it sends another binding knew no more
+    than the refusal.
     """
     path = refused.path.removesuffix("/binding")
-    questions = [
-        each
-        for each in world.network.sent
-        if each.verb == "get"
-        and (each.replica, each.path) == (refused.replica, path)
-        and each.time >= refused.ended
-    ]
-    settled = (each.ended for each in questions if each.answered in {200, 404})
-    return next(settled, math.inf if questions else refused.ended)
+    asked = False
+    for each in world.network.sent:
+        if each.replica != refused.replica or each.time < refused.ended or each is refused:
+            continue
+        if each.verb == "bind" and each.path == refused.path:
+            break
+        if each.verb == "get" and each.path == path:
+            asked = True
+            if each.answered in {200, 404}:
+                return each.ended
+    return math.inf if asked else refused.ended
 
 
 def _must_be_said(sent: Sent) -> str:

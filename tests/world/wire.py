@@ -66,6 +66,8 @@ class Wire(asyncio.Transport):
         self._certificate = network.presented[replica]
         self._is_closed = self._is_paused = False
         self._unread: list[bytes] = []
+        #: Whether the other end has closed the connection, which the client reads last of all.
+        self._has_end = False
         self._sent: Sent | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -141,6 +143,17 @@ class Wire(asyncio.Transport):
     def _take_unread(self) -> None:
         while self._unread and not self._is_paused and not self._is_closed:
             self._protocol.data_received(self._unread.pop(0))
+            if not self._unread and self._sent is not None and self._sent.opened:
+                self._sent.heard.append(self._network.loop.time())
+        if self._has_end and not self._unread:
+            self._end(None)
+
+    def _finish(self) -> None:
+        """Close the connection from the other end; the client can read what was sent before."""
+        if self._unread:
+            self._has_end = True
+        else:
+            self._end(None)
 
     async def _deliver_in_pieces(self, data: bytes) -> None:
         """Let bytes arrive in parts that begin and end anywhere."""
@@ -295,7 +308,7 @@ class Wire(asyncio.Transport):
                 if piece and not await self._pass_on(sent, piece):
                     return
             self._deliver(_LAST_CHUNK)
-            self._end(None)
+            self._finish()
 
     @asynccontextmanager
     async def _messages(self, request: Request) -> AsyncIterator[asyncio.Queue[Any]]:
@@ -325,7 +338,7 @@ class Wire(asyncio.Transport):
             await network.pause(fault.seconds)
         elif kind == "cut":
             self._deliver(_LAST_CHUNK)
-            self._end(None)
+            self._finish()
         elif kind == "cut-inside":
             self._deliver(_chunk(piece[: network.rng.randrange(len(piece))]))
             self.reset()
@@ -336,15 +349,16 @@ class Wire(asyncio.Transport):
             status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"}
             line = msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"
             self._deliver(_chunk(line) + _LAST_CHUNK)
-            self._end(None)
-        if self._is_closed:
+            self._finish()
+        if self._is_closed or self._has_end:
             return False
         if network.oddity and network.rng.random() < network.oddity:
             network.injected["watch in pieces"] += 1
             await self._deliver_in_pieces(_chunk(piece))
         else:
             self._deliver(_chunk(piece))
-        sent.heard.append(network.loop.time())
+        if not self._unread:
+            sent.heard.append(network.loop.time())
         return True
 
 

@@ -201,7 +201,7 @@ def _devices(texts: tuple[str, ...]) -> tuple[DeviceSet, ...]:
     """The devices that --devices describes."""
     if not texts:
         return ()
-    from podium.lab.contents.device_sets import (  # noqa: PLC0415  only with --devices
+    from podium.lab.controllers.device_driver import (  # noqa: PLC0415  only with --devices
         has_expressions,
         parse_device_set,
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import InputError
-from podium.lab.contents.device_sets import parse_device_set
-from podium.lab.controllers.device_driver import DeviceSet
+from podium.lab.controllers.device_driver import DeviceSet, parse_device_set
 
 
 def test_a_number_alone_is_devices_on_every_node() -> None:

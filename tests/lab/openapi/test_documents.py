@@ -16,21 +16,21 @@ import pytest
 from podium.lab import schema
 from podium.lab.api.resources import TABLE as RESOURCES
 from podium.lab.api.status import StatusError
-from podium.lab.openapi import documents
+from podium.lab.http import openapi
 from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import ATOMIC_TYPES, TABLE
 
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    return json.loads(documents.v2_json())
+    return json.loads(openapi.v2_json())
 
 
 def third(name: str) -> Any:
-    return json.loads(documents.v3_document(name))
+    return json.loads(openapi.v3_document(name))
 
 
-NAMES = sorted(json.loads(documents.v3_index())["paths"])
+NAMES = sorted(json.loads(openapi.v3_index())["paths"])
 
 
 def references(text: str) -> set[str]:
@@ -38,10 +38,10 @@ def references(text: str) -> set[str]:
 
 
 def test_every_reference_leads_somewhere(document: Any) -> None:
-    assert references(documents.v2_json().decode()) <= set(document["definitions"])
+    assert references(openapi.v2_json().decode()) <= set(document["definitions"])
     for name in NAMES:
         own = third(name)["components"]["schemas"]
-        assert references(documents.v3_document(name).decode()) <= set(own)
+        assert references(openapi.v3_document(name).decode()) <= set(own)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_every_patch_says_that_fields_are_validated() -> None:
 
 def test_a_version_that_is_not_served_is_not_found() -> None:
     with pytest.raises(StatusError) as caught:
-        documents.v3_document("apis/apps/v2")
+        openapi.v3_document("apis/apps/v2")
     assert caught.value.code == 404
-    assert documents.v3_document("apps/v1") == documents.v3_document("apis/apps/v1")
+    assert openapi.v3_document("apps/v1") == openapi.v3_document("apis/apps/v1")
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def read_schema(message: bytes) -> dict[str, Any]:
 
 
 def test_the_protocol_buffer_says_what_the_json_says(document: Any) -> None:
-    whole = dict(fields(documents.v2_protobuf()))
+    whole = dict(fields(openapi.v2_protobuf()))
     assert whole[1] == b"2.0"
     found = {name: read_schema(each) for name, each in named(whole[9], 1).items()}
     assert found == document["definitions"]

@@ -12,15 +12,15 @@ from __future__ import annotations
 from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
+from podium.lab.api.encoding import format_time
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError
-from podium.lab.api.timestamps import format_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
 from podium.lab.controllers.framework.object_fields import Key, is_terminating
 from podium.lab.registry.registry import DEFAULT_WRITE
 from podium.lab.registry.resource_lists import amounts, container_usage, text_of
-from podium.lab.registry.scale import scale_of, update_scale
+from podium.lab.registry.subresources import scale_of, update_scale
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import nano
 from podium.objects.selectors.selectors import parse_selector

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import PodSelectingController
+from podium.lab.controllers.framework.controller import PodSelectingController, compile_selector
 from podium.lab.controllers.framework.object_fields import (
     Key,
     controller_of,
@@ -17,7 +17,6 @@ from podium.lab.controllers.framework.object_fields import (
     replicas_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from podium.lab.api.encoding import encode
 from podium.lab.api.resources import CustomVersion
+from podium.lab.kinds.kind import Printer, metadata_of, name_of, text_at, time_since
 from podium.lab.kinds.known import KINDS
-from podium.lab.kinds.printer import Printer, metadata_of, name_of, text_at, time_since
 from podium.objects.kinds.meta import JsonObject
 
 _AGE: Final[JsonObject] = {

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.kube.errors import ApiError, UnreachableError, is_outcome_unknown
+from podium.kube.failure_log import FailureLog
 from podium.kube.growing_pause import growing_pauses
 from podium.scheduler.placing.stage_tasks import Stage
 from podium.scheduler.state.observers import acting
@@ -104,6 +105,8 @@ class Binder:
         self._clocks = clocks
         self._timeout_seconds = timeout_seconds
         self._by_extender = by_extender
+        #: Bindings of which nothing is known, by the uid of their pod; each is told once.
+        self._unknown = FailureLog(logger.warning)
 
     def start(self, turn: Turn, result: AttemptResult) -> None:
         """Begin to bind the pod to the node of its decision; returns at once."""
@@ -139,6 +142,8 @@ class Binder:
         except NotBoundError as error:
             self._failed(turn, result, str(error), Stage.BIND)
             return
+        finally:
+            self._unknown.succeeded(pod.uid)
         self._events.scheduled(pod, node)
         seconds = timer() - began
         for observer in self._bound_observers:
@@ -229,12 +234,9 @@ class Binder:
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         pauses = growing_pauses(self._rng)
-        told = False
         while (found := await self._read(path, error)) is None:
-            if not told:
-                what = "pod %s: it is not known whether it was bound to %s: %s"
-                logger.warning(what, pod.key, node, error)
-                told = True
+            text = f"pod {pod.key}: it is not known whether it was bound to {node}: {error}"
+            self._unknown.failed(pod.uid, text)
             await self._clocks.sleep(next(pauses))
             known = self._state.pod(pod)
             if known is not None and known.spec.node_name == node:

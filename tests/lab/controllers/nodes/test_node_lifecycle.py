@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.controllers.managed_cluster import ManagedCluster, conditions, workload
-from podium.lab.controllers.nodes.node_lifecycle import desired_taints
+from podium.lab.controllers.node_lifecycle import desired_taints
 
 
 def test_a_bare_node_becomes_a_ready_one(lab: ManagedCluster) -> None:

@@ -11,7 +11,7 @@ from lab.controllers.managed_cluster import (
     pod,
     workload,
 )
-from podium.lab.controllers.nodes.taint_eviction import eviction_time
+from podium.lab.controllers.taint_eviction import eviction_time
 
 
 def test_pods_leave_an_unreachable_node_after_their_patience(lab: ManagedCluster) -> None:

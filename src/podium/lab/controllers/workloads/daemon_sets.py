@@ -12,9 +12,16 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed_key,
+    claim_pods,
+    compile_selector,
+    no_listed_pods,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     int_or_percent,
@@ -24,11 +31,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.lab.controllers.workloads.controller_revisions import HASH_LABEL, current_revision_hash
 from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.completing import daemons

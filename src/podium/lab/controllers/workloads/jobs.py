@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed_key,
+    claim_pods,
+    compile_selector,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -23,11 +29,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.objects.kinds.meta import JsonObject
 
 #: The annotation with the failures of an index before a pod of it was created.

@@ -9,10 +9,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import StatusError
-from podium.lab.api.timestamps import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed_key,
+    claim_pods,
+    compile_selector,
+    no_listed_pods,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -22,11 +29,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import OwnedPods, PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector, from_map_literal
 

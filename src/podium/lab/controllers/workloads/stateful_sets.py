@@ -9,7 +9,14 @@ from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed_key,
+    claim_pods,
+    compile_selector,
+    no_listed_pods,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -18,11 +25,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.lab.controllers.workloads.controller_revisions import (
     HASH_LABEL,
     current_revision_hash,

@@ -17,7 +17,7 @@ from podium.cel.environment import COST_LIMIT, compile_rule
 from podium.cel.errors import CelError, CompileError, CostError
 from podium.cel.evaluation import evaluated
 from podium.errors import InputError
-from podium.lab.api.field_errors import FieldError, invalid_value
+from podium.lab.api.status import FieldError, invalid_value
 from podium.objects.kinds.meta import JsonObject
 
 RULES: Final = "x-kubernetes-validations"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     invalid_value,
@@ -15,21 +15,21 @@ from podium.lab.api.field_errors import (
     not_supported,
     required,
 )
-from podium.lab.validation.metadata import (
+from podium.lab.kinds.field_checks import (
     dns_label_reasons,
     environment_variable_reasons,
     port_name_reasons,
-    validate_labels,
-)
-from podium.lab.validation.quantities import validate_resources
-from podium.lab.validation.selectors import (
+    validate_choice,
     validate_label_selector,
+    validate_label_value,
+    validate_labels,
+    validate_name,
     validate_node_selector,
     validate_node_selector_term,
     validate_qualified_name,
+    validate_resources,
 )
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import is_label_value, label_value_reasons
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -65,8 +65,7 @@ def validate_unique_name(each: JsonObject, path: str, seen: set[str]) -> FieldEr
     if not name:
         yield required(f"{path}.name")
         return
-    for reason in dns_label_reasons(name):
-        yield invalid_value(f"{path}.name", name, reason)
+    yield from validate_name(name, f"{path}.name", dns_label_reasons)
     if name in seen:
         yield duplicate(f"{path}.name", name)
     seen.add(name)
@@ -89,8 +88,7 @@ def _validate_container(each: JsonObject, path: str, volumes: Collection[str]) -
     if each.get("volumeMounts"):
         yield from _validate_mounts(each["volumeMounts"], f"{path}.volumeMounts", volumes)
     pull = each.get("imagePullPolicy")
-    if pull not in _PULL_POLICIES:
-        yield not_supported(f"{path}.imagePullPolicy", pull, _PULL_POLICIES)
+    yield from validate_choice(pull, f"{path}.imagePullPolicy", _PULL_POLICIES)
     if each.get("resources"):
         yield from validate_resources(each["resources"], f"{path}.resources")
     yield from _validate_probes(each, path)
@@ -152,8 +150,7 @@ def _validate_environment(variables: list[JsonObject], path: str) -> FieldErrors
         if not name:
             yield required(f"{here}.name")
         else:
-            for reason in environment_variable_reasons(name):
-                yield invalid_value(f"{here}.name", name, reason)
+            yield from validate_name(name, f"{here}.name", environment_variable_reasons)
         if each.get("valueFrom") is not None and each.get("value"):
             yield invalid_value(
                 f"{here}.valueFrom", "", "may not be specified when `value` is not empty"
@@ -188,8 +185,7 @@ def _validate_probe(probe: JsonObject, path: str) -> FieldErrors:
             if isinstance(port, int):
                 yield from validate_port_number(port, f"{path}.{name}.port")
             else:
-                for reason in port_name_reasons(port):
-                    yield invalid_value(f"{path}.{name}.port", port, reason)
+                yield from validate_name(port, f"{path}.{name}.port", port_name_reasons)
     for name in _PROBE_NUMBERS:
         if probe.get(name, 0) < 0:
             yield invalid_value(f"{path}.{name}", probe[name], _NOT_NEGATIVE)
@@ -248,8 +244,7 @@ def _validate_pod_affinity_term(term: JsonObject, path: str) -> FieldErrors:
     yield from validate_label_selector(term.get("labelSelector"), f"{path}.labelSelector")
     yield from validate_label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector")
     for name in term.get("namespaces") or ():
-        for reason in dns_label_reasons(name):
-            yield invalid_value(f"{path}.namespace", name, reason)
+        yield from validate_name(name, f"{path}.namespace", dns_label_reasons)
     topology = term.get("topologyKey") or ""
     if not topology:
         yield required(f"{path}.topologyKey", "can not be empty")
@@ -274,9 +269,7 @@ def validate_toleration(found: JsonObject, path: str) -> FieldErrors:
             f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
         )
     if operator in {"", "Equal"}:
-        if not is_label_value(value):
-            for reason in label_value_reasons(value):
-                yield invalid_value(f"{path}.operator", value, reason)
+        yield from validate_label_value(value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid_value(

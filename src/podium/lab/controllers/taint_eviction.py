@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import Key
