@@ -67,7 +67,7 @@ INSIDE = {
         "schema",
         "api",
     ),
-    "render": ("reports", "recording", "decision profile", "-"),
+    "render": ("reports", "recording", "decision", "-"),
     "past": ("judge", "replay recordings", "recorder decisions", "format"),
     "scheduler": ("-", "placing telemetry", "state"),
     "serving": ("endpoints page_data", "access"),

@@ -317,8 +317,8 @@ def _show_waiting(waiting: dict[str, Any] | None) -> None:
         return
     from rich.text import Text  # noqa: PLC0415  brings rich
 
+    from podium.render.decision.story import waiting_lines  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
-    from podium.render.waiting import waiting_lines  # noqa: PLC0415
 
     lines = [Text(printable(each)) for each in waiting_lines(waiting)]
     print_parts([Text(), Text("What would wake it", style="bold"), *lines], console())

@@ -53,10 +53,10 @@ from podium_research.bench.definitions import (
     seconds,
     template_params,
 )
-from podium_research.bench.devices import WorkloadDevices
 from podium_research.bench.measurement import MeasuredSection
 from podium_research.bench.templates import UNNAMED, Template
 from podium_research.bench.workload_objects import (
+    WorkloadDevices,
     bound_claim,
     bound_volume,
     csi_node,

@@ -27,8 +27,7 @@ from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import check_types, quantities_in, unknown_fields
 from podium.lab.store.store import Store
 from podium.library.files import STDIN
-from podium.library.history_cluster import is_history
-from podium.library.reading import contents
+from podium.library.reading import contents, is_history
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import INT64_MAX, Amount, QuantityError, amount_of, milli, nano, value
 from podium.profiles.similar_names import did_you_mean, most_similar

@@ -20,8 +20,8 @@ import msgspec
 from podium.errors import InputError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError
-from podium.lab.api.resources import BY_NAME, TABLE, Resource
 from podium.lab.api.encoding import parse_time
+from podium.lab.api.resources import BY_NAME, TABLE, Resource
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
 from podium.objects.reading.garbage import without_gc
