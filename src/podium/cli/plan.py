@@ -10,7 +10,7 @@ import click
 from podium.cli.changes import change_flags
 from podium.cli.console import (
     INTERRUPTED,
-    following,
+    StatusLine,
     note,
     notes,
     tracked,
@@ -175,7 +175,7 @@ def plan(
     if recommended is not None:
         resizing = _Resizing(_recommendations(recommended, files, cluster), share, prices)
         return _gated(_right_size(found, chosen, resizing, limit, output), gate)
-    with following("planning") as step:
+    with StatusLine("planning") as status:
         answer = make_plan(
             found.documents,
             wanted,
@@ -186,7 +186,7 @@ def plan(
             is_whole=found.is_whole,
             autoscale=autoscale,
             progress=progress,
-            on_step=step,
+            on_step=status.step,
         )
     notes(answer.notes)
     if answer.interrupted:
@@ -263,13 +263,13 @@ def _consolidate(
     from podium.what_if.consolidate.consolidate import consolidate  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
-    with following("consolidating") as step:
+    with StatusLine("consolidating") as status:
         options = CopyOptions(
             seed=seed,
             limit_seconds=limit,
             now=found.read_at,
             is_whole=found.is_whole,
-            on_step=step,
+            on_step=status.step,
         )
         answer = consolidate(found.documents, chosen, options)
     notes(answer.notes)
@@ -326,9 +326,9 @@ def _right_size(
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     prices = None if resizing.prices is None else read_prices(resizing.prices)
-    with following("resizing") as step:
+    with StatusLine("resizing") as status:
         options = CopyOptions(
-            limit_seconds=limit, now=found.read_at, is_whole=found.is_whole, on_step=step
+            limit_seconds=limit, now=found.read_at, is_whole=found.is_whole, on_step=status.step
         )
         answer = right_size(
             found.documents,

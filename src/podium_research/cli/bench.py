@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import podium
-from podium.cli.console import note, notes, write, write_data
+from podium.cli.console import StatusLine, note, notes, write, write_data
 from podium.cli.flags import output_flag, profile_flags, verify_flag
 from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
@@ -19,7 +19,7 @@ from podium.cluster.verification import Verification
 from podium.errors import InputError
 from podium.library.explanation import plan_data
 from podium.library.profile_source import ProfileSource
-from podium_research.bench.runner import FAST, PLAIN, measured_pods, no_progress, run_workload
+from podium_research.bench.runner import FAST, PLAIN, measured_pods, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
 from podium_research.bench.workload_selection import (
     SizeOverrides,
@@ -138,19 +138,14 @@ def _run(
 @contextmanager
 def _bar(total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal; it is redrawn only while nothing is measured."""
-    if not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console  # noqa: PLC0415  only on terminals
-    from rich.progress import Progress  # noqa: PLC0415
-
-    bar = Progress(console=Console(file=sys.stderr), transient=True, auto_refresh=False)
-    task = bar.add_task("measuring", total=total)
+    done = 0
 
     def advance(pods: int) -> None:
-        bar.update(task, advance=pods, refresh=True)
+        nonlocal done
+        done += pods
+        status.count(done, total)
 
-    with bar:
+    with StatusLine("measuring", after_seconds=0) as status:
         yield advance
 
 

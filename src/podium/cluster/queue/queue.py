@@ -13,7 +13,8 @@ Upstream: internal/queue/scheduling_queue.go, Kubernetes v1.13; backend/queue, v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -208,12 +209,14 @@ class SchedulingQueue:
 
     # --- events ---------------------------------------------------------------------------
 
-    def on_event(self, event: ClusterEvent) -> int:
-        """Wake the pods that an event could help; return how many."""
+    def on_event(self, event: ClusterEvent) -> Mapping[str, int]:
+        """Wake the pods that an event could help; return how many, by the label of the aspect."""
         now = self._catch_up()
-        moved = 0
+        moved: Counter[str] = Counter()
         for request in self._rules.requests(event, len(self._waiting)):
-            moved += self._move(request, self._waiting.about(request.topics), now)
+            count = self._move(request, self._waiting.about(request.topics), now)
+            if count:
+                moved[request.label] += count
         return moved
 
     def move_all(self) -> int:

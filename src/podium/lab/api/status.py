@@ -12,6 +12,7 @@ Upstream: apimachinery/pkg/api/errors, apimachinery/pkg/util/validation/field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,6 +155,16 @@ class StatusError(PodiumError):
         if self.details:
             body["details"] = self.details
         return body | {"code": self.code}
+
+
+@contextmanager
+def ignoring(*codes: int) -> Iterator[None]:
+    """Go on where a request is rejected with one of these codes."""
+    try:
+        yield
+    except StatusError as error:
+        if error.code not in codes:
+            raise
 
 
 def success(details: Mapping[str, Any] | None = None) -> JsonObject:

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
 from podium.errors import InputError
-from podium.lab.api.status import StatusError
+from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import (
@@ -120,11 +120,8 @@ class DeviceDriver(Controller[tuple[str, Key]]):
 
     def _create_class(self, wanted: DeviceSet) -> None:
         """Create the class of some devices, unless there is one of its name."""
-        try:
+        with ignoring(_CONFLICT):
             self.cluster.create("DeviceClass", wanted.class_manifest())
-        except StatusError as error:
-            if error.code != _CONFLICT:
-                raise
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if new is None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import PodSelectingController, compile_selector
+from podium.lab.controllers.framework.controller import PodSelectingController
 from podium.lab.controllers.framework.object_fields import (
     Key,
     controller_of,
@@ -17,6 +17,7 @@ from podium.lab.controllers.framework.object_fields import (
     replicas_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 

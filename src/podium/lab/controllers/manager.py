@@ -31,7 +31,6 @@ from podium.lab.controllers.namespaces import (
 from podium.lab.controllers.node_lifecycle import NodeLifecycleController
 from podium.lab.controllers.quotas import QuotaController
 from podium.lab.controllers.resource_claims import ResourceClaimController
-from podium.lab.controllers.service_allocation import ServiceAllocator
 from podium.lab.controllers.taint_eviction import TaintEvictionController
 from podium.lab.controllers.volume_binding import PersistentVolumeController
 from podium.lab.controllers.workloads.cron_jobs import CronJobController
@@ -89,7 +88,6 @@ class ControllerManager:
             TaintEvictionController(self.cluster),
             DisruptionController(self.cluster),
             EndpointsController(self.cluster),
-            ServiceAllocator(self.cluster),
             GarbageCollector(self.cluster),
             NamespaceController(self.cluster),
             NamespaceContentsController(self.cluster),

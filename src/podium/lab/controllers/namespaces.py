@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED, Resource
-from podium.lab.api.status import StatusError
+from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import is_terminating, remove_finalizer
@@ -89,11 +89,8 @@ class NamespaceController(Controller[str]):
         if found is not None and is_terminating(found):
             return 0
         options = DeleteOptions(propagation="Background")
-        try:
+        with ignoring(_NOT_FOUND):
             self.cluster.registry.delete(kind, name, namespace, options)
-        except StatusError as error:
-            if error.code != _NOT_FOUND:
-                raise
         return 1
 
 
@@ -140,11 +137,8 @@ class NamespaceContentsController(Controller[str]):
             self.cluster.update("ConfigMap", (key, _ROOT_CERTIFICATES), _restore)
 
     def _create(self, kind: str, item: JsonObject) -> None:
-        try:
+        with ignoring(_CONFLICT):
             self.cluster.create(kind, item)
-        except StatusError as error:
-            if error.code != _CONFLICT:
-                raise
 
 
 def _metadata(namespace: str, name: str) -> JsonObject:
@@ -187,11 +181,8 @@ class CustomResourceCleanup(Controller[str]):
         for record in list(table.records.values()):
             if is_terminating(record.object()):
                 continue
-            try:
+            with ignoring(_NOT_FOUND):
                 registry.delete(key, record.key.name, record.key.namespace, DeleteOptions())
-            except StatusError as error:
-                if error.code != _NOT_FOUND:
-                    raise
         if not table.records:
             self.cluster.update(_KIND, ("", key), _let_go)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, compile_selector, no_listed_pods
+from podium.lab.controllers.framework.controller import Controller, no_listed_pods
 from podium.lab.controllers.framework.object_fields import (
     annotation,
     is_terminating,
@@ -19,6 +19,7 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 

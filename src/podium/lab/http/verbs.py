@@ -63,19 +63,40 @@ _RETURNED_ON_DELETION = frozenset(
 )  # fmt: skip
 
 
-class Subresources:
-    """Responds to requests about subresources."""
+class Verbs:
+    """Responds to requests about resources, watches excepted."""
 
     def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
         """Read and write the objects of *registry*; *tokens* are those of service accounts."""
-        self._registry = registry
+        self.registry = registry
         self._tokens = tokens
 
-    async def respond(self, request: Request, where: Route, verb: str) -> Response:
+    async def respond(self, request: Request, where: Route) -> Response:
+        """Carry out the verb of the request; 405 if what the path names does not have it."""
+        verb = _verb(request, where)
+        if where.resource.computed:
+            return json_response(metrics(self.registry, request, where))
+        if verb == "list":
+            return self._list(request, where)
+        if where.subresource and where.subresource != "status":
+            return await self._act_on_subresource(request, where, verb)
+        if verb == "get":
+            record = self.registry.record(where.resource.storage, where.name, where.namespace)
+            return record_response(where.resource, record, representation(request))
+        writes = {
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+        return writes[verb](request, where, await request.body())
+
+    async def _act_on_subresource(self, request: Request, where: Route, verb: str) -> Response:
         """Carry out *verb* on the subresource that *where* names."""
         namespace, name = where.namespace, where.name
         if where.subresource == "log":
-            self._registry.record(where.resource.storage, name, namespace)
+            self.registry.record(where.resource.storage, name, namespace)
             text = missing_log(namespace, name).encode()
             return Response(200, text, b"text/plain; charset=utf-8")
         body = b"" if verb == "get" else await request.body()
@@ -83,10 +104,10 @@ class Subresources:
         match where.subresource:
             case "binding":
                 binding = bodies.read_kind("Binding", "v1", body, content_type)
-                return json_response(bind(self._registry, namespace, name, binding, options), 201)
+                return json_response(bind(self.registry, namespace, name, binding, options), 201)
             case "eviction":
                 eviction = bodies.read_eviction(body, content_type)
-                return json_response(evict(self._registry, namespace, name, eviction, options), 201)
+                return json_response(evict(self.registry, namespace, name, eviction, options), 201)
             case "token":
                 version = "authentication.k8s.io/v1"
                 asked = bodies.read_kind("TokenRequest", version, body, content_type)
@@ -105,13 +126,13 @@ class Subresources:
             namespace["spec"]["finalizers"] = finalizers
             return namespace
 
-        return self._registry.modify("namespaces", name, change=change, subresource="finalize")
+        return self.registry.modify("namespaces", name, change=change, subresource="finalize")
 
     def _scale(
         self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
     ) -> JsonObject:
         resource, name, namespace = where.resource, where.name, where.namespace
-        current = scale_of(self._registry.get(resource.storage, name, namespace), resource)
+        current = scale_of(self.registry.get(resource.storage, name, namespace), resource)
         if verb == "get":
             return current
         if verb == "patch":
@@ -119,38 +140,7 @@ class Subresources:
             scale = patch_scale(media_type_of(content_type), current, patch)
         else:
             scale = bodies.read_kind("Scale", "autoscaling/v1", body, content_type)
-        return update_scale(self._registry, resource, (namespace, name), scale, options)
-
-
-class Verbs:
-    """Responds to requests about resources, watches excepted."""
-
-    def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
-        """Read and write the objects of *registry*; *tokens* are those of service accounts."""
-        self.registry = registry
-        self._tokens = tokens
-        self._subresources = Subresources(registry, tokens)
-
-    async def respond(self, request: Request, where: Route) -> Response:
-        """Carry out the verb of the request; 405 if what the path names does not have it."""
-        verb = _verb(request, where)
-        if where.resource.computed:
-            return json_response(metrics(self.registry, request, where))
-        if verb == "list":
-            return self._list(request, where)
-        if where.subresource and where.subresource != "status":
-            return await self._subresources.respond(request, where, verb)
-        if verb == "get":
-            record = self.registry.record(where.resource.storage, where.name, where.namespace)
-            return record_response(where.resource, record, representation(request))
-        writes = {
-            "create": self._create,
-            "update": self._update,
-            "patch": self._patch,
-            "delete": self._delete,
-            "deletecollection": self._delete_collection,
-        }
-        return writes[verb](request, where, await request.body())
+        return update_scale(self.registry, resource, (namespace, name), scale, options)
 
     def _list(self, request: Request, where: Route) -> Response:
         resource = where.resource

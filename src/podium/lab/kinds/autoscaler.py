@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.lab.api.status import FieldErrors, invalid_value, required
-from podium.lab.kinds.kind import (
-    NONE,
-    KindStrategy,
-    Printer,
-    list_at,
-    object_at,
-    text_at,
-)
+from podium.lab.kinds.kind import NONE, KindStrategy, Printer, list_at, object_at, text_at
 from podium.objects.kinds.meta import JsonObject
 
 

@@ -9,12 +9,7 @@ from collections.abc import Mapping
 
 from podium.lab.api.status import FieldErrors
 from podium.lab.kinds.field_checks import validate_choice
-from podium.lab.kinds.kind import (
-    KindStrategy,
-    Printer,
-    labels_text,
-    object_at,
-)
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
     TEMPLATE_CELLS,

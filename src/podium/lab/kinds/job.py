@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import FieldErrors, invalid_value, required
 from podium.lab.kinds.field_checks import validate_label_selector, validate_unchanged
 from podium.lab.kinds.kind import (
@@ -20,7 +21,6 @@ from podium.lab.kinds.kind import (
     name_of,
     number_at,
     object_at,
-    parse_time,
 )
 from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (

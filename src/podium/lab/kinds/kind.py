@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import FieldError
 from podium.lab.kinds.field_checks import NameRule, dns_subdomain_reasons, validate_metadata
@@ -83,20 +83,9 @@ def condition_status(item: JsonObject, condition_type: str) -> str:
     return ""
 
 
-def parse_time(timestamp: Any) -> float | None:
-    """A timestamp of the API in seconds since 1970, `None` if it is absent or malformed."""
-    if not isinstance(timestamp, str) or not timestamp:
-        return None
-    try:
-        read = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-
-
 def time_since(timestamp: Any, now: float) -> str:
     """The duration from a timestamp until now."""
-    then = parse_time(timestamp)
+    then = parse_time(timestamp) if isinstance(timestamp, str) else None
     return UNKNOWN if then is None else duration(now - then)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import (
     FieldError,
     FieldErrors,
@@ -37,7 +38,6 @@ from podium.lab.kinds.kind import (
     name_of,
     number_at,
     object_at,
-    parse_time,
     text_at,
     time_since,
 )

@@ -40,13 +40,7 @@ from podium.lab.kinds.field_checks import (
     validate_node_selector,
     validate_qualified_name,
 )
-from podium.lab.kinds.kind import (
-    KindStrategy,
-    Printer,
-    list_at,
-    metadata_of,
-    object_at,
-)
+from podium.lab.kinds.kind import KindStrategy, Printer, list_at, metadata_of, object_at
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons
 
@@ -90,20 +84,16 @@ def _alternatives(request: JsonObject) -> Iterator[JsonObject]:
 def drop_released_devices(status: JsonObject, before: JsonObject) -> None:
     """Remove what drivers reported of devices that are no longer allocated."""
     released = _allocated(before) - _allocated(status)
-    kept = [each for each in status.get("devices") or () if _device_identity(each) not in released]
+    kept = [each for each in status.get("devices") or () if _identity(each) not in released]
     if kept:
         status["devices"] = kept
     else:
         status.pop("devices", None)
 
 
-def _allocated(status: JsonObject) -> set[tuple[str, ...]]:
+def _allocated(status: JsonObject) -> set[str]:
     devices = (status.get("allocation") or {}).get("devices") or {}
-    return {_device_identity(each) for each in devices.get("results") or ()}
-
-
-def _device_identity(device: JsonObject) -> tuple[str, ...]:
-    return tuple(device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
+    return {_identity(each) for each in devices.get("results") or ()}
 
 
 #: Names of requests with those of their alternatives.
@@ -270,8 +260,7 @@ def validate_resource_claim_status(item: JsonObject, old: JsonObject) -> FieldEr
         most=_MOST_CONSUMERS,
         key=lambda each: each.get("uid") or "",
     )
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_identity(each) for each in results}
+    allocated = _allocated(status)
     yield from validate_items(
         status.get("devices") or (),
         "status.devices",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import (
     FieldErrors,
     forbidden_field,
@@ -30,7 +31,6 @@ from podium.lab.kinds.kind import (
     metadata_of,
     name_of,
     object_at,
-    parse_time,
     text_at,
 )
 from podium.objects.kinds.meta import JsonObject

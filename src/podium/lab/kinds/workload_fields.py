@@ -18,14 +18,7 @@ from podium.lab.kinds.field_checks import (
     validate_labels,
     validate_unchanged,
 )
-from podium.lab.kinds.kind import (
-    NONE,
-    Cell,
-    container_cells,
-    number_at,
-    object_at,
-    selector_text,
-)
+from podium.lab.kinds.kind import NONE, Cell, container_cells, number_at, object_at, selector_text
 from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector

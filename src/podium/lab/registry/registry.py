@@ -21,10 +21,10 @@ from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (
     FieldError,
-    StatusError,
     already_exists,
     bad_request,
     conflict,
+    ignoring,
     invalid,
     not_found,
 )
@@ -381,11 +381,8 @@ class Registry:
         records = list(self.store.table(resource.storage).ordered(namespace))
         found = [each for each in records if wanted.matches(each)]
         for each in found:
-            try:
+            with ignoring(404):
                 deletion.delete(self, resource, each.key, options)
-            except StatusError as error:
-                if error.code != 404:
-                    raise
         return [each.object() for each in found]
 
     # Pods only

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import Resource, stored
@@ -26,11 +24,12 @@ from podium.lab.api.status import (
     too_many_requests,
     unsupported_media_type,
 )
+from podium.lab.kinds.kind import selector_text
 from podium.lab.patch.patches import apply_patch
 from podium.lab.registry.metadata import version_precondition
 from podium.lab.schema.typed_bodies import read_object, to_json
-from podium.objects.kinds.meta import JsonObject, LabelSelector
-from podium.objects.selectors.selectors import SelectorError, from_label_selector
+from podium.lab.store.selection import compile_selector
+from podium.objects.kinds.meta import JsonObject
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry
@@ -160,7 +159,7 @@ def _use_disruption(registry: Registry, pod: JsonObject, namespace: str, *, dry:
     budgets = [
         each
         for each in registry.list("poddisruptionbudgets", namespace)
-        if _selects((each.get("spec") or {}).get("selector"), labels)
+        if compile_selector((each.get("spec") or {}).get("selector")).matches(labels)
     ]
     if len(budgets) > 1:
         raise internal(_SEVERAL_BUDGETS)
@@ -206,14 +205,6 @@ def _allows_unhealthy(budget: JsonObject) -> bool:
         return True
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
     return bool(healthy >= desired > 0)
-
-
-def _selects(selector: JsonObject | None, labels: dict[str, str]) -> bool:
-    try:
-        wanted = None if selector is None else msgspec.convert(selector, LabelSelector)
-        return from_label_selector(wanted).matches(labels)
-    except (SelectorError, msgspec.ValidationError):
-        return False
 
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -271,24 +262,10 @@ def _set_replicas(item: JsonObject, resource: Resource, replicas: int) -> None:
 
 
 def _selector_text(selector: JsonObject | None) -> str:
-    """A selector in the syntax of `kubectl get --selector`."""
-    if not selector:
-        return ""
-    if not {"matchLabels", "matchExpressions"} & selector.keys():
+    """The selector of a workload as text; that of a replication controller is a map of labels."""
+    if selector and not {"matchLabels", "matchExpressions"} & selector.keys():
         selector = {"matchLabels": selector}
-    read = msgspec.convert(selector, LabelSelector)
-    terms = [f"{key}={value}" for key, value in sorted((read.match_labels or {}).items())]
-    for each in read.match_expressions or ():
-        values = ",".join(sorted(each.values or ()))
-        terms.append(
-            {
-                "In": f"{each.key} in ({values})",
-                "NotIn": f"{each.key} notin ({values})",
-                "Exists": each.key,
-                "DoesNotExist": f"!{each.key}",
-            }.get(each.operator, each.key)
-        )
-    return ",".join(terms)
+    return selector_text(selector or {})
 
 
 def patch_scale(content_type: str, current: JsonObject, patch: Any) -> JsonObject:

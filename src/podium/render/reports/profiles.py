@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
+from podium.render.columns import TextTable, styled
 from podium.render.documents import to_json_line
-from podium.render.plain import counted, printable
-from podium.render.rich_tables import add_row, rich_table
+from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
+    from podium.render.columns import Line
 
 
-def section(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[RenderableType]:
+def section(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
     """A section without the columns that are empty in all rows; nothing if there are no rows."""
     if not rows:
         return
-    yield Text()
-    yield Text(title, style="bold")
+    yield styled()
+    yield styled(title, "bold")
     used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    table = rich_table(*(columns[at] if columns else "" for at in used))
-    table.show_header = bool(columns)
+    table = TextTable(*(columns[at] if columns else "" for at in used))
     for row in rows:
-        add_row(table, *(row[at] for at in used))
-    yield table
+        table.add(*(row[at] for at in used))
+    yield from table.lines()
 
 
-def extenders_section(extenders: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def extenders_section(extenders: Sequence[dict[str, Any]]) -> Iterator[Line]:
     """The section of the extenders, which both generations have."""
     yield from section(
         "Extenders",
@@ -51,20 +46,20 @@ def option_text(value: Any, *, unset: str) -> str:
 Data = dict[str, Any]
 
 
-def config_tables(config: Data) -> Iterator[RenderableType]:
+def config_tables(config: Data) -> Iterator[Line]:
     """The sections of a configuration, which is described as plain data."""
     for place, profile in enumerate(config["profiles"]):
         if place:
-            yield Text()
+            yield styled()
         yield from _config_profile(profile, config["generation"])
     yield from extenders_section(config["extenders"])
     yield from section("Options", ("OPTION", "VALUE"), _config_options(config))
 
 
-def plugin_list(found: Data) -> Iterator[RenderableType]:
+def plugin_list(found: Data) -> Iterator[Line]:
     """Every plugin with its extension points, weight and arguments."""
     title = f"What a KubeSchedulerConfiguration of {found['generation']} can name"
-    yield Text(title, style="bold")
+    yield styled(title, "bold")
     yield from section(
         "Plugins",
         ("NAME", "EXTENSION POINTS", "WEIGHT", "ARGUMENTS", "NEEDS", "WHAT IT LOOKS AT"),
@@ -100,19 +95,19 @@ def _on(value: bool) -> str:  # noqa: FBT001  the value of a gate
     return "on" if value else "off"
 
 
-def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
+def validity_report(file: str, config: Data) -> Iterator[Line]:
     """The lines for a valid file: one for the file, one for each profile, and its notes."""
-    yield Text(f"{printable(file)} is valid for kube-scheduler {config['generation']}")
+    yield styled(f"{file} is valid for kube-scheduler {config['generation']}")
     for profile in config["profiles"]:
         plugins = profile["plugins"]
         filters = counted(len(plugins.get("filter", ())), "filter")
         scores = counted(len(plugins.get("score", ())), "score")
-        yield Text(f"profile {printable(profile['schedulerName'])}: {filters}, {scores}")
-        yield from (Text(f"  {printable(note)}") for note in profile["notes"])
+        yield styled(f"profile {profile['schedulerName']}: {filters}, {scores}")
+        yield from (styled(f"  {note}") for note in profile["notes"])
 
 
-def _config_profile(profile: Data, generation: str) -> Iterator[RenderableType]:
-    yield Text(f"{generation} {printable(profile['schedulerName'])}", style="bold")
+def _config_profile(profile: Data, generation: str) -> Iterator[Line]:
+    yield styled(f"{generation} {profile['schedulerName']}", "bold")
     plugins = profile["plugins"]
     yield from section(
         "Filters, in the order they run",
@@ -167,9 +162,9 @@ def _config_option_text(value: Any) -> str:
     return option_text(value, unset="not set")
 
 
-def policy_tables(profile: Data) -> Iterator[RenderableType]:
+def policy_tables(profile: Data) -> Iterator[Line]:
     """The sections of a profile, which is described as plain data."""
-    yield Text(printable(profile["profile"]), style="bold")
+    yield styled(profile["profile"], "bold")
     yield from section(
         "Predicates, in the order they run",
         ("NAME", "POSITION", "ORDER", "A POD FITS IF", "ARGUMENT"),
@@ -202,9 +197,9 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     yield from section("Notes", (), [(note,) for note in profile["notes"]])
 
 
-def catalogue_tables(found: Data) -> Iterator[RenderableType]:
+def catalogue_tables(found: Data) -> Iterator[Line]:
     """Every predicate and priority that a Policy can name, and the Policies that are shipped."""
-    yield Text("What a Policy of v1.13 can name", style="bold")
+    yield styled("What a Policy of v1.13 can name", "bold")
     yield from section(
         "Predicates, by their position of the 22",
         ("POSITION", "NAME", "A POD FITS IF", "ARGUMENT", "ALSO READ", "NEEDS", "IN"),
@@ -221,7 +216,9 @@ def catalogue_tables(found: Data) -> Iterator[RenderableType]:
             for p in found["allPredicates"]
         ],
     )
-    yield Text("The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred.")
+    yield styled(
+        "The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred."
+    )
     yield from section(
         "Priorities",
         ("NAME", "KIND", "WEIGHT", "PREFERS", "NEEDS", "IN"),

@@ -18,7 +18,7 @@ import msgspec
 
 from podium.lab.api.encoding import format_time
 from podium.lab.api.options import DeleteOptions
-from podium.lab.api.status import StatusError
+from podium.lab.api.status import StatusError, ignoring
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
@@ -89,13 +89,10 @@ class ControllerEvents:
             event["lastTimestamp"] = format_time(self._now())
             return event
 
-        try:
+        with ignoring(_NOT_FOUND):
             self._registry.modify("Event", key[1], key[0], change=count)
-        except StatusError as error:
-            if error.code != _NOT_FOUND:
-                raise
-            return False
-        return True
+            return True
+        return False
 
     def _create(
         self, about: JsonObject, kind: str, reason: str, message: str, component: str
@@ -204,14 +201,11 @@ class Cluster:
             edit(item)
             return item
 
-        try:
+        with ignoring(_NOT_FOUND):
             return self.registry.modify(
                 kind, key[1], key[0], change=edited, subresource=subresource
             )
-        except StatusError as error:
-            if error.code != _NOT_FOUND:
-                raise
-            return None
+        return None
 
     def update_status(self, item: JsonObject, status: JsonObject) -> None:
         """Store a new status of an object, unless it is equal to the present one."""
@@ -233,8 +227,5 @@ class Cluster:
         self._delete("Pod", pod.key, DeleteOptions(uid=pod.uid, grace=grace))
 
     def _delete(self, kind: str, key: Key, options: DeleteOptions) -> None:
-        try:
+        with ignoring(_NOT_FOUND, _CONFLICT):
             self.registry.delete(kind, key[1], key[0], options)
-        except StatusError as error:
-            if error.code not in {_NOT_FOUND, _CONFLICT}:
-                raise

@@ -10,8 +10,7 @@ Upstream: pkg/controller/controller_ref_manager.go.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -26,8 +25,9 @@ from podium.lab.controllers.framework.object_fields import (
 )
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.lab.registry.metadata import NAME_LETTERS
-from podium.objects.kinds.meta import JsonObject, LabelSelector
-from podium.objects.selectors.selectors import NOTHING, Selector, SelectorError, from_label_selector
+from podium.lab.store.selection import compile_selector
+from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import Selector
 
 #: Called with an object before and after a write; None where it did not exist.
 Handler = Callable[[JsonObject | None, JsonObject | None], None]
@@ -151,19 +151,6 @@ class PodSelectingController(Controller[Key]):
                 self.enqueue(key)
 
 
-def compile_selector(written: Any) -> Selector:
-    """The selector of a `LabelSelector` field; absent and invalid ones select nothing."""
-    return NOTHING if written is None else _compile(msgspec.json.encode(written))
-
-
-@lru_cache(maxsize=1 << 12)
-def _compile(text: bytes) -> Selector:
-    try:
-        return from_label_selector(msgspec.json.decode(text, type=LabelSelector))
-    except (SelectorError, msgspec.ValidationError):
-        return NOTHING
-
-
 def controller_ref(owner: JsonObject) -> JsonObject:
     """The owner reference that makes *owner* the managing controller of an object."""
     return {
@@ -180,32 +167,6 @@ def adopt(item: JsonObject, owner: JsonObject) -> None:
     """Add the controller reference of *owner* to an object."""
     metadata = item["metadata"]
     metadata["ownerReferences"] = [*(metadata.get("ownerReferences") or ()), controller_ref(owner)]
-
-
-def claim_pods(
-    cluster: Cluster,
-    owner: JsonObject,
-    selector: Selector,
-    relabelled: Iterable[Key],
-    *,
-    may_own: Callable[[PodInfo], bool] = lambda _: True,
-) -> None:
-    """Release owned pods that *selector* no longer matches, and adopt matching orphans.
-
-    *relabelled* are the keys of pods whose labels changed since the last sync; *may_own* says which
-    orphans can be adopted at all.
-    """
-    if is_terminating(owner):
-        return
-    uid = uid_of(owner)
-    owned = cluster.pods.of_owner(uid).pods
-    for key in relabelled:
-        pod = owned.get(key)
-        if pod is not None and not pod.terminating and not selector.matches(pod.labels):
-            cluster.update("Pod", key, lambda found: remove_owner(found, uid))
-    for orphan in list(cluster.pods.orphans_in(owner["metadata"]["namespace"]).values()):
-        if orphan.active and may_own(orphan) and selector.matches(orphan.labels):
-            cluster.update("Pod", orphan.key, lambda found: adopt(found, owner))
 
 
 def pod_from_template(template: JsonObject, owner: JsonObject) -> JsonObject:
@@ -237,3 +198,77 @@ def template_hash(value: Any, length: int = 10) -> str:
         number, letter = divmod(number, len(NAME_LETTERS))
         letters.append(NAME_LETTERS[letter])
     return "".join(letters)
+
+
+class PodOwningController(Controller[KeyT]):
+    """Enqueues an owner of pods with each change of it, of its pods, and of pods it may adopt."""
+
+    #: The kind of the owners.
+    kind: ClassVar[str]
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch the objects of `kind`, and pods."""
+        super().__init__(cluster)
+        #: Owned pods whose labels changed since the last sync, by owner.
+        self._relabelled: dict[Key, dict[Key, None]] = {}
+        self.watch(self.kind, lambda old, new: self.enqueue_owner(changed_key(old, new)))
+        self.watch_pods(self.on_pod, listed=self.on_listed_pods)
+
+    def enqueue_owner(self, key: Key) -> None:
+        """Sync the owner of this key as soon as possible."""
+        self.cluster.queue.add((self, key))
+
+    def selector_of(self, owner: JsonObject) -> Selector:
+        """The `spec.selector` of an owner."""
+        return compile_selector(owner["spec"].get("selector"))
+
+    def may_adopt(self, owner: JsonObject, pod: PodInfo) -> bool:  # noqa: ARG002
+        """Whether a pod that the selector matches can become one of the owner's."""
+        return True
+
+    def on_listed_pods(self, pods: LabPods) -> None:
+        """Look at the pods that exist when the controllers start; owners enqueue themselves."""
+
+    def on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        """Enqueue the owners of a pod before and after a change, or those that may adopt it."""
+        pod = new or old
+        assert pod is not None
+        relabelled = old is not None and new is not None and old.labels is not new.labels
+        for each in (old, new) if old is None or old.owner != pod.owner else (pod,):
+            if each is not None and each.owner is not None and each.owner[0] == self.kind:
+                key = (pod.key[0], each.owner[1])
+                if relabelled:
+                    self._relabelled.setdefault(key, {})[pod.key] = None
+                self.enqueue_owner(key)
+        is_orphan = pod.owner is None and new is not None
+        if is_orphan and (old is None or relabelled or old.owner is not None):
+            for owner in self.cluster.list_in_namespace(self.kind, pod.key[0]):
+                if self.selector_of(owner).matches(pod.labels):
+                    self.enqueue_owner(key_of(owner))
+
+    def owner_with_pods(self, key: Key) -> JsonObject | None:
+        """The owner of a key, `None` if it is gone.
+
+        It has released the pods that its selector no longer matches, and adopted matching orphans.
+        """
+        owner = self.cluster.get(self.kind, *key)
+        relabelled = self._relabelled.pop(key, {})
+        if owner is None or is_terminating(owner):
+            return owner
+        uid, selector = uid_of(owner), self.selector_of(owner)
+        owned = self.cluster.pods.of_owner(uid).pods
+        for each in relabelled:
+            pod = owned.get(each)
+            if pod is not None and not pod.terminating and not selector.matches(pod.labels):
+                self.cluster.update("Pod", each, lambda found: remove_owner(found, uid))
+        for orphan in list(self.cluster.pods.orphans_in(owner["metadata"]["namespace"]).values()):
+            if orphan.active and self.may_adopt(owner, orphan) and selector.matches(orphan.labels):
+                self.cluster.update("Pod", orphan.key, lambda found: adopt(found, owner))
+        return owner
+
+    def create_pod(self, owner: JsonObject, pod: JsonObject) -> JsonObject:
+        """Create a pod of an owner, and record that."""
+        made = self.cluster.create("Pod", pod)
+        text = f"Created pod: {made['metadata']['name']}"
+        self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
+        return made

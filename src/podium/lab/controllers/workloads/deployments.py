@@ -18,7 +18,6 @@ from podium.lab.controllers.framework.controller import (
     Controller,
     adopt,
     changed_key,
-    compile_selector,
     controller_ref,
     no_listed_pods,
     template_hash,
@@ -36,6 +35,7 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
+from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 
 _SUMMED: Final = ("replicas", "readyReplicas", "availableReplicas")

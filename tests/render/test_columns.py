@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.render.columns import aligned, within
+from podium.render.columns import TextTable, aligned, within
 from podium.render.plain import common_suffix
 
 ROWS = [
@@ -62,3 +62,20 @@ def test_no_letter_is_lost(rows: list[tuple[str, str]], columns: int) -> None:
 )
 def test_what_names_have_in_common(names: list[str], suffix: str) -> None:
     assert common_suffix(names) == suffix
+
+
+def test_a_table_has_styles_whole_columns_and_headers_of_several_lines() -> None:
+    table = TextTable("NODE", "Image\nLocality", "WHICH", right=["Image\nLocality"], whole=["NODE"])
+    table.add("a-long-name-of-a-node", 13, "one two three four", style="bold green")
+    table.add("and 3 more", style="dim")
+
+    with within(45):
+        found = list(table.lines())
+
+    dim, bold_green = {"dim": True}, {"bold": True, "fg": "green"}
+    assert found == [
+        ("                           Image", dim),
+        ("NODE                    Locality   WHICH", dim),
+        (f"a-long-name-of-a-node         13   one two\n{' ' * 35}three four", bold_green),
+        ("and 3 more", dim),
+    ]
