@@ -172,11 +172,16 @@ def _document(
         "path": path,
         "podium": podium.__version__,
         "python": platform.python_version(),
-        "results": [
-            result.as_dict() | ({"plan": plan_data(result.plan)} if planned else {})
-            for result in measured
-        ],
+        "results": [_result(result, planned=planned) for result in measured],
     }
+
+
+def _result(result: Result, *, planned: bool) -> dict[str, Any]:
+    if not planned:
+        return result.as_dict()
+    from podium.render.decision.explanation import plan_data  # noqa: PLC0415  only with --plan
+
+    return result.as_dict() | {"plan": plan_data(result.plan)}
 
 
 def _check_extenders(profile: Profile) -> None:

@@ -1,4 +1,4 @@
-"""Evicting pods within their disruption budgets."""
+"""Binding a pod to a node, and evicting pods within their disruption budgets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,42 @@ from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
+def test_binding_says_that_the_pod_is_scheduled(registry: Registry) -> None:
+    registry.create("pods", pod("web"))
+    registry.bind("web", "default", "n1")
+
+    found = registry.get("pods", "web", "default")
+
+    assert found["spec"]["nodeName"] == "n1"
+    condition = found["status"]["conditions"][0]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
+
+
+def test_binding_another_pod_of_the_same_name_is_refused(registry: Registry) -> None:
+    registry.create("pods", pod("web"))
+
+    with pytest.raises(StatusError, match="UID in precondition: other") as error:
+        registry.bind("web", "default", "n1", uid="other")
+
+    assert error.value.code == 409
+
+
+def test_a_gated_pod_is_not_bound(registry: Registry) -> None:
+    made = registry.create("pods", pod("web", schedulingGates=[{"name": "wait"}]))
+
+    assert made["status"]["conditions"][0]["reason"] == "SchedulingGated"
+    with pytest.raises(StatusError, match=r"has non-empty \.spec\.schedulingGates"):
+        registry.bind("web", "default", "n1")
+
+
+def test_a_pod_that_is_leaving_is_not_bound(registry: Registry) -> None:
+    item = pod("web")
+    item["metadata"]["finalizers"] = ["a.b/c"]
+    registry.create("pods", item)
+    registry.delete("pods", "web", "default")
+
+    with pytest.raises(StatusError, match="is being deleted, cannot be assigned to a host"):
+        registry.bind("web", "default", "n1")
 
 
 def running(registry: Registry, name: str) -> None:
