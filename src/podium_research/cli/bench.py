@@ -17,7 +17,6 @@ from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.errors import InputError
-from podium.library.explanation import plan_data
 from podium.library.profile_source import ProfileSource
 from podium_research.bench.runner import FAST, PLAIN, measured_pods, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
@@ -179,7 +178,7 @@ def _document(
 def _result(result: Result, *, planned: bool) -> dict[str, Any]:
     if not planned:
         return result.as_dict()
-    from podium.render.decision.explanation import plan_data  # noqa: PLC0415  only with --plan
+    from podium.library.explanation import plan_data  # noqa: PLC0415  only with --plan
 
     return result.as_dict() | {"plan": plan_data(result.plan)}
 
