@@ -94,7 +94,6 @@ CYCLES: list[set[str]] = [
         *("lab.registry.registry", "lab.registry.subresources"),
     },
     {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
-    {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},
     {"past.recordings.comparison", "past.recordings.scenarios"},
 ]
 

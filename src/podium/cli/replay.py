@@ -19,7 +19,7 @@ from podium.cli.console import (
     write_section,
 )
 from podium.cli.flags import namespace_flags, output_flag, profile_flags
-from podium.cli.following import follows_history
+from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource

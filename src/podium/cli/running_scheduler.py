@@ -333,7 +333,7 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
 def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
     """The attempts in order; equal ones that follow each other are one line."""
     from podium.library.decision_json import from_json  # noqa: PLC0415  brings NumPy
-    from podium.objects.timestamps import seconds  # noqa: PLC0415
+    from podium.objects.times import seconds  # noqa: PLC0415
     from podium.render.decision.story import StoryAttempt, story  # noqa: PLC0415
 
     return story(

@@ -25,8 +25,7 @@ from podium.errors import InputError
 from podium.library.files import STDIN, unreadable
 from podium.library.parallel import in_parallel
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
-from podium.objects.completing.resource_claims import with_claims_of_templates
+from podium.objects.completing.expand import expand, with_claims_of_templates
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects
@@ -35,8 +34,14 @@ from podium.objects.reading.encoding import text_of
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import looks_like_json
 from podium.objects.reading.validate import validate
-from podium.objects.reading.yaml_pieces import Piece, cut, together
-from podium.objects.reading.yaml_text import ParseYaml, YamlDocument, documents
+from podium.objects.reading.yaml_text import (
+    ParseYaml,
+    Piece,
+    YamlDocument,
+    cut,
+    documents,
+    together,
+)
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import Object

@@ -26,7 +26,7 @@ from podium.kube.errors import ApiError
 from podium.library.reading import read
 from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots import anonymizing
-from podium.objects.snapshots.profile_renaming import renamed_profile
+from podium.objects.snapshots.anonymizing import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.objects.snapshots.trimming import trimmed
 from podium.render.documents import to_yaml

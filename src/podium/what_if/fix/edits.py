@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.library.lookup import Owners, workload_identity
-from podium.objects.field_paths import pointer, pointer_keys
+from podium.objects.field_errors import pointer, pointer_keys
 from podium.objects.quantity import milli, value
 from podium.render.plain import counted, format_amount
 

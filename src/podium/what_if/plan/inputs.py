@@ -25,7 +25,7 @@ from podium.lab.api.resources import BY_NAME, TABLE, Resource
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
 from podium.objects.reading.garbage import without_gc
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import without_nulls
 from podium.objects.reading.validate import forbidden_notes
 
 if TYPE_CHECKING:

@@ -1,8 +1,11 @@
-"""Times as Go writes them: `15s`, `1m30s`, `100ms`. They are held in nanoseconds."""
+"""Durations and timestamps as the API writes them."""
 
 from __future__ import annotations
 
+import math
 import re
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from podium.objects.names import quoted
@@ -68,3 +71,19 @@ def _decimal(number: int, unit: int) -> str:
     whole, rest = divmod(number, unit)
     digits = str(rest).zfill(len(str(unit)) - 1).rstrip("0")
     return f"{whole}.{digits}" if rest else str(whole)
+
+
+#: What an absent time is: before every other, as Go's zero time.
+NEVER: Final = -math.inf
+
+
+@lru_cache(maxsize=1 << 12)
+def seconds(text: str | None) -> float:
+    """Read an RFC 3339 time ("2024-05-01T10:00:00Z"); an absent or empty one is `NEVER`.
+
+    Raises `ValueError` for any other text that is not a time.
+    """
+    if not text:
+        return NEVER
+    read = datetime.fromisoformat(text)
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
