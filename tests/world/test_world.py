@@ -130,6 +130,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(2491, id="a request fails while a decision takes long"),
         pytest.param(3422, id="v1.13 waits for pods that are leaving a node that is gone"),
         pytest.param(3503, id="a claim is free again, and no event tells the pod that preempts"),
+        pytest.param(9235, id="a late watch reports a claim as it was before it got devices"),
         pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
         pytest.param(302057, id="the API server denies a pod that an extender has bound"),
         pytest.param(302728, id="v1.13 wakes no pod when another is resized"),
