@@ -22,7 +22,6 @@ from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
 from podium.kube.reflector import Reflector
-from podium.scheduler import scheduler
 from podium.scheduler.placing import failure_handler
 from podium.scheduler.placing.binder import Binder, NotBoundError
 from podium.scheduler.placing.failure_handler import FailureHandler
@@ -343,18 +342,6 @@ def a_page_is_a_list() -> Iterator[None]:
 
 
 @contextmanager
-def unanswered_writes_are_one() -> Iterator[None]:
-    """A replica that ends tells of one write without an answer, however many there are."""
-    warning = scheduler.logger.warning
-
-    def warn(text: str, *about: Any) -> None:
-        warning(text, 1, *about[1:])
-
-    with patch.object(scheduler.logger, "warning", warn):
-        yield
-
-
-@contextmanager
 def goes_on_after_the_lease() -> Iterator[None]:
     """A replica that has lost the lease watches the cluster for a while."""
     stop = Informers.stop
@@ -364,13 +351,6 @@ def goes_on_after_the_lease() -> Iterator[None]:
         await stop(self)
 
     with patch.object(Informers, "stop", stopped):
-        yield
-
-
-@contextmanager
-def earlier_versions_undo_answers() -> Iterator[None]:
-    """What a late watch reports replaces what the API server has answered since."""
-    with patch.object(ObjectIndex, "put_answered", ObjectIndex.put):
         yield
 
 
@@ -410,7 +390,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(preemptor_is_not_retried, 13, "a fresh scheduler finds"),
     Mutant(failures_are_told_again, 1, "and again at"),
     Mutant(failures_are_not_told, 3, "tells nothing of"),
-    Mutant(asks_once, 799, "a fresh scheduler finds"),
+    Mutant(asks_once, 1456, "having bound it to"),
     Mutant(nomination_kept_wrongly, 125, "which is gone"),
     Mutant(logs_another_pod, 3, "tells nothing of"),
     Mutant(certificate_is_read_once, 6, "nobody leads"),
@@ -418,5 +398,4 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(a_page_is_a_list, 18, "and again at"),
     Mutant(goes_on_after_the_lease, 10, "after it has lost the lease"),
     Mutant(shadow_stays_behind, 7, "the shadow is behind"),
-    Mutant(earlier_versions_undo_answers, 9235, "have [("),
 )

@@ -54,7 +54,7 @@ from podium.virtual_cluster.clocks import VirtualClock
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
 from world import changes, invariants, objects, rules
 from world.network import Network, Sent
-from world.plan import Change, Plan, make_plan
+from world.plan import GROUPS, Change, Plan, make_plan
 from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
 #: Thresholds with which a small cluster reaches every way of computing.
@@ -189,6 +189,9 @@ class Machine(Observer):
         assert replica is not None
         world.attempts[result.pod.uid] += 1
         world.tries.append((world.cluster.time, replica.name, result.pod.key))
+        if result.pod.group:
+            about = f"group {result.pod.group}"
+            world.tries.append((world.cluster.time, replica.name, about))
         if result.decision.differences:
             parts = "; ".join(result.decision.differences)
             world.findings.append(f"kept answers decide otherwise about {result.pod.key}: {parts}")
@@ -855,6 +858,8 @@ def _source(plan: Plan, *, packed: bool) -> ProfileSource:
     given: dict[str, Any] = {"environment": {}}
     if "reserve and permit" in plan.features:
         given["rules"] = ("world.rules",)
+    if GROUPS in plan.features:
+        given["feature_gates"] = ({"GenericWorkload": True},)
     if plan.generation == "v1.36":
         text = msgspec.json.encode(_configuration(plan, packed=packed)).decode()
         return ProfileSource(config="config.json", texts={"config.json": text}, **given)

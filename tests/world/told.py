@@ -80,6 +80,7 @@ class LineHandler(logging.Handler):
 
 _PATH = re.compile(r"^(/\S+): ")
 _POD = re.compile(r"^(?:claims of )?pod (\S+): ")
+_GROUP = re.compile(r"^pod (group \S+): ")
 _NOT_BOUND = re.compile(r"^pod was not bound pod=(\S+) ")
 
 
@@ -126,7 +127,7 @@ def _about(text: str) -> tuple[str, ...]:
     """What a line is about: a success of one of these explains that it is told again."""
     if path := _PATH.match(text):
         return (f"list {path[1]}", f"watch {path[1]}")
-    if pod := (_POD.match(text) or _NOT_BOUND.match(text)):
+    if pod := (_GROUP.match(text) or _POD.match(text) or _NOT_BOUND.match(text)):
         return (f"pod {pod[1]}",)
     if text.startswith("leader election: lease "):
         return ("lease",)
@@ -308,7 +309,7 @@ def _must_be_said(sent: Sent) -> str:
             said = "^leader election: "
         case "status" | "delete" if code != 404 and _subject(sent).startswith("pod "):
             # Writes about a victim are told with the pod that it makes room for, and with its own.
-            said = rf"^pod (\S+: (\w+ )+of )?{_key(sent)}: "
+            said = rf"^pod (group )?(\S+: (\w+ )+of )?{_key(sent)}: "
         case "bind" if code in {403, 404, 410}:
             said = f"^pod was not bound pod={_key(sent)} "
         case "event" if code in {403, 409, 410}:
