@@ -60,9 +60,9 @@ INSIDE = {
     "lab": (
         "contents",
         "controllers http",
-        "openapi registry",
+        "registry",
         "kinds",
-        "patch store validation",
+        "patch store",
         "schema",
         "api",
     ),
@@ -89,12 +89,10 @@ CYCLES: list[set[str]] = [
     {"cli.course", "cli.lab"},
     {"cluster.pod_groups.simulated", "cluster.simulation"},
     {
-        *("lab.registry.admission", "lab.registry.binding", "lab.registry.deletion"),
-        *("lab.registry.eviction", "lab.registry.limit_ranges", "lab.registry.quotas"),
-        *("lab.registry.registry", "lab.registry.service_allocation"),
+        *("lab.registry.admission", "lab.registry.deletion", "lab.registry.quotas"),
+        *("lab.registry.registry", "lab.registry.subresources"),
     },
     {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
-    {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},
     {"past.recordings.comparison", "past.recordings.scenarios"},
     {"what_if.plan.plan_report", "what_if.plan.results"},
     {"what_if.survive.survive", "what_if.survive.survive_report"},
@@ -628,7 +626,7 @@ def test_a_wrong_import_is_seen(path: str, text: str) -> None:
             "lab/patch/apply.py", "from podium.lab.registry import registry", id="a package above"
         ),
         pytest.param(
-            "lab/store/store.py", "from podium.lab.validation.metadata import x", id="a sibling"
+            "lab/store/store.py", "from podium.lab.kinds.field_checks import x", id="a sibling"
         ),
         pytest.param(
             "lab/store/store.py",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SelectorError,
         requirement,
     )
-    from podium.objects.selectors.text import parse_selector
+    from podium.objects.selectors.selectors import parse_selector
     from podium.past.recordings.comparison import Difference
     from podium.past.recordings.recording import Recording, record
     from podium.past.recordings.replay import Replay, replay
@@ -170,7 +170,7 @@ _MODULES = {
         "SelectorError",
         "requirement",
     ),
-    "podium.objects.selectors.text": ("parse_selector",),
+    "podium.objects.selectors.selectors": ("parse_selector",),
     "podium.what_if.plan.changes": ("parse_change",),
     "podium.what_if.plan.inputs": ("cluster_documents",),
     "podium.what_if.plan.plan": ("plan",),

@@ -51,7 +51,8 @@ LEAVES = st.one_of(
          f'device.attributes["{DRIVER}"].index', f'device.attributes["{DRIVER}"].healthy',
          f'device.attributes["{DRIVER}"].version', f'device.capacity["{DRIVER}"].memory',
          f'device.capacity["{DRIVER}"].huge', f'device.capacity["{DRIVER}"].tiny',
-         f'device.attributes["{DRIVER}"].?absent']
+         f'device.attributes["{DRIVER}"].?absent', "int", "string", "list", "type", "null_type",
+         "google.protobuf.Duration"]
     ),
 )  # fmt: skip
 UNARY = [

@@ -7,6 +7,8 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -81,80 +83,69 @@ def test_the_reason_can_be_pasted_into_a_shell(pod: str, named: str) -> None:
     assert f"podium help reason {named}" in found
 
 
-def test_progress_is_shown_when_somebody_watches_and_it_takes_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started: list[tuple[int, str]] = []
-
-    class Bar:
-        task_ids = (0,)
-        seen = 0
-
-        def update(self, task: int, completed: int) -> None:
-            assert task == 0
-            self.seen = completed
-
-        def start(self) -> None:
-            started.append((self.seen, "started"))
-
-        def stop(self) -> None:
-            started.append((self.seen, "stopped"))
-
-    def made(total: int, what: str) -> Bar:
-        started.append((total, what))
-        return Bar()
-
-    monkeypatch.setattr(console, "_progress_bar", made)
-    assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
-    assert started == []
-
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    tracked = console.tracked([1, 2, 3], 3, "working", after_seconds=-1.0)
-    assert list(tracked) == [1, 2, 3]
-    assert started == [(3, "working"), (0, "started"), (3, "stopped")]
-
-
-def test_a_bar_that_is_interrupted_while_it_starts_is_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bar = console._progress_bar(2, "working")
-    begun = bar.start
-
-    def start() -> None:
-        begun()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(bar, "start", start)
-    monkeypatch.setattr(console, "_progress_bar", lambda *_: bar)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    with pytest.raises(KeyboardInterrupt):
-        list(console.tracked([1, 2], 2, "working", after_seconds=-1.0))
-
-    assert not bar.live.is_started
-
-
-def test_a_real_bar_can_be_drawn() -> None:
-    bar = console._progress_bar(2, "working")
-    bar.update(bar.task_ids[0], completed=2)
-    bar.stop()
-
-    assert bar.finished
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
-def test_steps_are_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    piped, terminal = io.StringIO(), Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    for stream in (piped, terminal):
-        monkeypatch.setattr(sys, "stderr", stream)
-        with console.following("planning", after_seconds=-1.0) as step:
-            step("node n1 is cordoned")
-            step("node n1 [/] is drained")
+@pytest.fixture(params=[io.StringIO, Terminal], ids=["piped", "terminal"])
+def stream(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What stands for stderr: a pipe or a terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    made: io.StringIO = request.param()
+    return made
 
-    assert piped.getvalue() == ""
-    assert "planning: node n1 [/] is drained" in terminal.getvalue()
+
+def drawn(stream: io.StringIO) -> list[str]:
+    """What stood in the line, one after the other; all of it is erased in the end."""
+    found = stream.getvalue().split("\r")[1:]
+    assert all(each.endswith("\x1b[K") for each in found)
+    return [each.removesuffix("\x1b[K") for each in found]
+
+
+def test_progress_is_shown_when_somebody_watches(stream: io.StringIO) -> None:
+    with redirect_stderr(stream):
+        assert list(console.tracked([1, 2, 3], 3, "working", after_seconds=0)) == [1, 2, 3]
+
+    watched = stream.isatty()
+    assert drawn(stream) == ([f"working [{' ' * 30}] 0/3", ""] if watched else [])
+
+
+def test_short_work_shows_no_progress(stream: io.StringIO) -> None:
+    with redirect_stderr(stream):
+        assert list(console.tracked([1, 2, 3], 3, "working")) == [1, 2, 3]
+
+    assert stream.getvalue() == ""
+
+
+def test_a_bar_is_erased_by_an_interrupt(stream: io.StringIO) -> None:
+    def interrupted() -> Iterator[int]:
+        yield 1
+        raise KeyboardInterrupt
+
+    with redirect_stderr(stream), pytest.raises(KeyboardInterrupt):
+        list(console.tracked(interrupted(), 2, "working", after_seconds=0))
+
+    assert drawn(stream)[-1:] == ([""] if stream.isatty() else [])
+
+
+def test_a_bar_says_how_long_the_rest_may_take(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter([0.0, 0.0, 30.0, 30.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    with redirect_stderr(stream):
+        status = console.StatusLine("working")
+        status.count(0, 4)
+        status.count(1, 4)
+
+    bar = "#" * 7 + " " * 23
+    assert drawn(stream) == ([f"working [{bar}] 1/4, 90 s left"] if stream.isatty() else [])
+
+
+def test_steps_are_shown_within_the_line(stream: io.StringIO) -> None:
+    with redirect_stderr(stream), console.StatusLine("planning", after_seconds=0) as status:
+        status.step(f"node n1 [/] is drained\x1b[31m {'x' * 80}")
+
+    shown = f"planning: node n1 [/] is drained\\x1b[31m {'x' * 80}"[:79]
+    assert drawn(stream) == ([shown, ""] if stream.isatty() else [])

@@ -253,13 +253,58 @@ def test_without_an_api_server_nothing_is_bound() -> None:
         pytest.param("/filter", [], 400, "the request is not readable", id="a list"),
         pytest.param("/filter", {"Nodes": None}, 400, "the request has no pod", id="no pod"),
         pytest.param("/filter", {"Pod": 1}, 400, "the request is not readable", id="not a pod"),
+        pytest.param(
+            "/prioritize",
+            {"Pod": {"spec": {"containers": [{"resources": {"requests": {"cpu": "much"}}}]}}},
+            400,
+            "the request is not readable: pod: spec.containers[0].resources.requests.cpu: 'much'",
+            id="a quantity of a pod",
+        ),
+        pytest.param(
+            "/filter",
+            {"Pod": POD, "Nodes": {"items": [{"metadata": {"name": "a"}, "spec": 5}]}},
+            400,
+            "the request is not readable: Expected `object`, got `int` - at `$.spec`",
+            id="not a node",
+        ),
+        pytest.param(
+            "/filter",
+            {
+                "Pod": POD,
+                "Nodes": {
+                    "items": [{"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "x"}}}]
+                },
+            },
+            400,
+            "the request is not readable: node a: status.allocatable.cpu: 'x' is not a quantity",
+            id="a quantity of a node",
+        ),
     ],
 )
 def test_bad_requests(path: str, body: Any, status: int, sentence: str) -> None:
-    found, said = Server().post(path, body)
+    server = Server()
+
+    found, said = server.post(path, body)
 
     assert found == status
     assert said.startswith(sentence)
+    assert server.post("/filter", ASKED)[0] == 200, "the next request is answered"
+
+
+def test_an_unforeseen_exception_is_told_and_ends_one_request_alone(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("absent")
+
+    server = Server()
+    with monkeypatch.context() as patched:
+        patched.setattr(ExtenderVerbs, "filter", fail)
+
+        assert server.post("/filter", ASKED) == (500, "KeyError: 'absent'")
+
+    assert "Traceback" in caplog.text
+    assert server.post("/filter", ASKED)[0] == 200
 
 
 ASKED = {"Pod": POD, "Nodes": {"items": NODES}}

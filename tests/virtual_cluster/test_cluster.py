@@ -20,7 +20,7 @@ from podium.errors import ConfigError
 from podium.host.cluster_run import LEADERSHIP_LOST, Lease
 from podium.host.supervisor import TaskDiedError
 from podium.kube.lease import LeaseTimes
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.profile_source import ProfileSource
 from podium.scheduler.telemetry.logs import Log
 from podium.virtual_cluster.clocks import START, VirtualClock

@@ -30,7 +30,7 @@ def test_a_wheel_has_the_documentation_beside_the_pages() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
     assert build["targets"]["wheel"]["force-include"]["docs"] == "podium/web/docs"
     included = build["targets"]["wheel"]["force-include"]
-    assert included["examples/kube-scheduler"] == "podium/course"
+    assert included["examples/kube-scheduler"] == "podium/examples/kube-scheduler"
     folder = docs_folder()
     assert folder is not None
     assert (ROOT / "docs" / "pages.md").read_bytes() == folder.joinpath("pages.md").read_bytes()

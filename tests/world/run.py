@@ -37,7 +37,7 @@ from podium.kube.errors import ApiError
 from podium.kube.lease import LeaseTimes
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.lab.http.server import ApiServer
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource

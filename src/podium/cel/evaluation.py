@@ -41,7 +41,7 @@ from podium.cel.functions import (
     unequal,
 )
 from podium.cel.regular_expressions import PatternError, compile_pattern
-from podium.cel.values import INT_MAX, INT_MIN, NO_SUCH_OVERLOAD, Optional, type_name
+from podium.cel.values import INT_MAX, INT_MIN, NO_SUCH_OVERLOAD, Optional, TypeValue, type_name
 
 COST_LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 #: An evaluation may do this many times more work than it may cost.
@@ -209,6 +209,8 @@ class _Compiler:
         cost = 1 + name.count(".")  # a field of `device` is a variable here
 
         def read(scope: EvaluationScope) -> Any:
+            if name not in scope.variables:  # the name of a type, which costs nothing
+                return TypeValue(name)
             scope.cost += cost
             return scope.variables[name]
 
@@ -315,11 +317,11 @@ class _Compiler:
             scope.cost += MAP_COST
             found = {}
             for key, step, optional in steps:
-                value = step(scope)
+                name, value = key(scope), step(scope)
                 if not optional:
-                    found[_as_key(key(scope))] = value
+                    found[_as_key(name)] = value
                 elif isinstance(value, Optional) and value.present:
-                    found[_as_key(key(scope))] = value.content
+                    found[_as_key(name)] = value.content
             return found
 
         return make

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from podium.cel.errors import CelError
 from podium.cel.times import Duration, Timestamp
-from podium.cel.values import INT_MAX, is_number, type_name
+from podium.cel.values import INT_MAX, TypeValue, is_number, type_name
 
 _CLAUSE: Final = re.compile(r"%(?:%|(?:\.([0-9]*))?(.)?)", re.DOTALL)
 #: Go writes numbers with at most this many digits after the point.
@@ -156,6 +156,8 @@ def _as_text(value: Any, to_string: Callable[[Any], str], charge: Callable[[int]
         return "{" + ", ".join(f"{key}:{each}" for key, each in parts) + "}"
     if value is None:
         return "null"
+    if isinstance(value, TypeValue):
+        return value.name
     if isinstance(value, str | bytes | int | float | Timestamp | Duration):
         return to_string(value)
     raise _FormatError(

@@ -35,6 +35,7 @@ from podium.cel.values import (
     is_number,
     less,
     type_name,
+    type_of,
 )
 
 Function = Callable[..., Any]
@@ -55,15 +56,25 @@ def _need(*checks: bool) -> None:
 
 def _take(value: Any, kind: type) -> Any:
     """An argument that must be of a type; a boolean is no integer."""
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool | UInt)):
         raise NotApplicableError
     return value
+
+
+def _convertible(name: str, value: Any, *, is_so: bool) -> None:
+    """Refuse a value that the conversion of this name does not take."""
+    if not is_so:
+        raise CelError(f"{NO_SUCH_OVERLOAD}: {name}({type_name(value)})")
 
 
 _ROWS: Final = (str, bytes, list)
 _TIMES: Final = (Timestamp, Duration)
 _KEYS: Final = (bool, int, str)
 _COMPARED: Final = (bool, int, float, str, bytes, Timestamp, Duration)
+
+
+#: Values whose type answers for operators that it does not have; the answer names none.
+_RECEIVERS: Final = (str, Timestamp, Duration)
 
 
 # Arithmetic ---------------------------------------------------------------------------------------
@@ -80,6 +91,7 @@ def _fitting(like: Any, number: int) -> int:
 
 
 def _same_numbers(operator: str, one: Any, two: Any) -> None:
+    _need(not isinstance(one, _RECEIVERS))
     if not is_number(one):
         raise CelError(f"{NO_SUCH_OVERLOAD}: {operator}")
     _need(type(one) is type(two))
@@ -137,8 +149,9 @@ def divide(one: Any, two: Any) -> Any:
 
 def remainder(one: Any, two: Any) -> Any:
     """The remainder (`%`), with the sign of the first number."""
+    if isinstance(one, float):
+        raise CelError(f"{NO_SUCH_OVERLOAD}: _%_")
     _same_numbers("_%_", one, two)
-    _need(not isinstance(one, float))
     if two == 0:
         raise CelError("modulus by zero")
     rest = abs(one) % abs(two)
@@ -147,6 +160,7 @@ def remainder(one: Any, two: Any) -> Any:
 
 def negate(value: Any) -> Any:
     """The number with the other sign (`-`)."""
+    _need(not isinstance(value, (bool, *_RECEIVERS)))
     if not is_number(value) or isinstance(value, UInt):
         raise CelError(f"{NO_SUCH_OVERLOAD}: -_")
     return -value if isinstance(value, float) else _fitting(value, -value)
@@ -208,6 +222,8 @@ def find(holder: Any, key: Any) -> tuple[Any] | None:
 
 def shown(key: Any) -> str:
     """A key as errors show it."""
+    if isinstance(key, float):
+        return _double_text(key)
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
@@ -261,7 +277,7 @@ def size(value: Any) -> int:
 
 def to_duration(value: Any) -> Duration:
     """A value as a duration (`duration(x)`)."""
-    _need(isinstance(value, str | Duration))
+    _convertible("duration", value, is_so=isinstance(value, str | Duration))
     return Duration.parse(value) if isinstance(value, str) else value
 
 
@@ -271,7 +287,7 @@ def to_timestamp(value: Any) -> Timestamp:
         return value
     if isinstance(value, str):
         return Timestamp.parse(value)
-    _need(_whole(value))
+    _convertible("timestamp", value, is_so=_whole(value))
     return Timestamp.of(value * SECOND)
 
 
@@ -347,14 +363,14 @@ def to_cidr(text: Any) -> Cidr:
 
 def contains_ip(network: Any, other: Any) -> bool:
     """Whether a network contains an address, given as such or as text."""
-    wanted = Ip.parse(other) if isinstance(other, str) else _take(other, Ip)
-    return contains(_take(network, Cidr), wanted)
+    _take(network, Cidr)
+    return contains(network, Ip.parse(other) if isinstance(other, str) else _take(other, Ip))
 
 
 def contains_cidr(network: Any, other: Any) -> bool:
     """Whether a network contains another, given as such or as text."""
-    wanted = Cidr.parse(other) if isinstance(other, str) else _take(other, Cidr)
-    return contains(_take(network, Cidr), wanted)
+    _take(network, Cidr)
+    return contains(network, Cidr.parse(other) if isinstance(other, str) else _take(other, Cidr))
 
 
 def _of_cidr(read: Callable[[Cidr], Any]) -> Function:
@@ -407,7 +423,7 @@ def to_int(value: Any) -> int:
         return value.nanoseconds // SECOND
     if isinstance(value, Duration):
         return value.nanoseconds
-    _need(is_number(value))
+    _convertible("int", value, is_so=is_number(value))
     if isinstance(value, float) and not (math.isfinite(value) and INT_MIN < value < INT_MAX):
         raise CelError("integer overflow")
     return _fitting(0, int(value))
@@ -420,7 +436,7 @@ def to_uint(value: Any) -> int:
         if found is None:
             raise _not_converted(value, "uint")
         return UInt(found)
-    _need(is_number(value))
+    _convertible("uint", value, is_so=is_number(value))
     if isinstance(value, float) and not math.isfinite(value):
         raise CelError("unsigned integer overflow")
     return _fitting(UInt(0), int(value))
@@ -433,7 +449,7 @@ def to_double(value: Any) -> float:
         if found is None:
             raise _not_converted(value, "double")
         return found
-    _need(is_number(value))
+    _convertible("double", value, is_so=is_number(value))
     return float(value)
 
 
@@ -459,7 +475,8 @@ def to_string(value: Any) -> str:
             return value.decode()
         except UnicodeDecodeError:
             raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
-    _need(isinstance(value, str | int | Timestamp | Duration | Ip | Cidr))
+    known = isinstance(value, str | int | Timestamp | Duration | Ip | Cidr)
+    _convertible("string", value, is_so=known)
     return str(value)
 
 
@@ -476,7 +493,7 @@ def _double_text(value: float) -> str:
 
 def to_bytes(value: Any) -> bytes:
     """A value as bytes (`bytes(x)`)."""
-    _need(isinstance(value, str | bytes))
+    _convertible("bytes", value, is_so=isinstance(value, str | bytes))
     return value if isinstance(value, bytes) else value.encode()
 
 
@@ -488,7 +505,7 @@ def to_bool(value: Any) -> bool:
         if value in {"0", "f", "F", "FALSE", "false", "False"}:
             return False
         raise _not_converted(value, "bool")
-    _need(isinstance(value, bool))
+    _convertible("bool", value, is_so=isinstance(value, bool))
     return bool(value)
 
 
@@ -520,6 +537,8 @@ def _pattern(charge: Charge, text: str, expression: str, prefix: str) -> Pattern
 
 def matches(charge: Charge, text: Any, expression: Any) -> bool:
     """Whether a regular expression matches anywhere in a text."""
+    if not isinstance(text, str) and not isinstance(expression, str):
+        raise CelError(f"{NO_SUCH_OVERLOAD}: matches")
     _need(isinstance(text, str), isinstance(expression, str))
     return _pattern(charge, text, expression, "").matches(text)
 
@@ -962,7 +981,7 @@ STANDARD: Final[dict[str, Function]] = {
     "duration": to_duration,
     "timestamp": to_timestamp,
     "dyn": lambda value: value,
-    "type": type_name,
+    "type": type_of,
     "contains": _strings(lambda text, part: part in text),
     "startsWith": _strings(str.startswith),
     "endsWith": _strings(str.endswith),

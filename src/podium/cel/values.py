@@ -237,7 +237,18 @@ class Opaque:
     ordered: ClassVar[bool] = False
 
 
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value: what `type(x)` returns, and what a name such as `int` stands for."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 _NAMES: Final[tuple[tuple[type, str], ...]] = (
+    (TypeValue, "type"),
     (bool, "bool"),
     (UInt, "uint"),
     (int, "int"),
@@ -250,6 +261,11 @@ _NAMES: Final[tuple[tuple[type, str], ...]] = (
     (Semver, "kubernetes.Semver"),
     (Optional, "optional_type"),
 )
+
+
+def type_of(value: Any) -> TypeValue:
+    """The type of a value (`type(x)`)."""
+    return TypeValue(type_name(value))
 
 
 def type_name(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import following, notes, write, write_data, write_lines
+from podium.cli.console import StatusLine, notes, write, write_data, write_lines
 from podium.cli.flags import (
     cluster_without_files,
     live_cluster_flags,
@@ -90,8 +90,8 @@ def check(
     if found.snapshot is not None:
         chosen = flags.choose(found.snapshot)
     notes((*chosen.profile.notes, *found.notes()))
-    with following("checking") as step:
-        result = run_check(found, before, after, chosen, allow=known, on_step=step)
+    with StatusLine("checking") as status:
+        result = run_check(found, before, after, chosen, allow=known, on_step=status.step)
     notes(result.notes)
     failing = result.failing(failing_rules)
     from podium.what_if.check import check_report  # noqa: PLC0415

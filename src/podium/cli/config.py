@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli.console import print_parts, write_data
+from podium.cli.console import write_data, write_lines
 from podium.cli.flags import gates_flag, generation_flag, output_flag, rules_flag
 from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
@@ -59,7 +59,7 @@ def check(
         return
     found = describe_config(_loaded(file, text, options_of(replace(source, profile=profile))))
     if output == "table":
-        print_parts(validity_report(file, found))
+        write_lines(validity_report(file, found))
     else:
         write_data(found, output)
 
@@ -99,7 +99,7 @@ def show(
         return
     found = describe_config(_loaded(file, text or "", options_of(replace(source, profile=profile))))
     if output == "table":
-        print_parts(config_tables(found))
+        write_lines(config_tables(found))
     else:
         write_data(found, output)
 
@@ -120,7 +120,7 @@ def list_(*, profile: str | None, feature_gates: Gates, output: str) -> None:
         return
     found = list_plugins(options.feature_gates, options.of_configurations)
     if output == "table":
-        print_parts(plugin_list(found))
+        write_lines(plugin_list(found))
     else:
         write_data(found, output)
 
@@ -153,7 +153,7 @@ def _show_policy(source: ProfileSource, output: str) -> None:
     chosen = source.choose()
     found = describe(chosen.profile, chosen.options, chosen.policy)
     if output == "table":
-        print_parts(policy_tables(found))
+        write_lines(policy_tables(found))
     else:
         write_data(found, output)
 
@@ -161,7 +161,7 @@ def _show_policy(source: ProfileSource, output: str) -> None:
 def _list_policies(options: Options, output: str) -> None:
     found = catalogue(options)
     if output == "table":
-        print_parts(catalogue_tables(found))
+        write_lines(catalogue_tables(found))
         return
     kept = ("predicateArguments", "priorityArguments", "providers", "featureGates")
     shown: dict[str, Any] = {

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
 from podium.cli.closed_output import ClosedOutputError
 from podium.render.plain import printable
-from podium.render.width import within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from rich.console import Console, RenderableType
+    from podium.render.columns import Line
 
 _Item = TypeVar("_Item")
 
-#: Columns of what does not go to a terminal; wide enough that tables need not fold.
-_PIPE_WIDTH: Final = 160
 #: The exit code of a command that was interrupted and printed what it knew.
 INTERRUPTED: Final = 130
 #: The exit code of a command that SIGTERM ended, as shells write it.
@@ -33,6 +31,9 @@ TERMINATED: Final = 128 + signal.SIGTERM
 _BAD_INPUT: Final = 2
 #: A progress bar appears after this time.
 _PROGRESS_SECONDS: Final = 0.5
+#: It is drawn at most this often, and so wide.
+_REDRAW_SECONDS: Final = 0.1
+_BAR_WIDTH: Final = 30
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -57,21 +58,11 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def console() -> Console:
-    """The printer of tables. NO_COLOR is respected, by rich itself."""
-    from rich.console import Console  # noqa: PLC0415  not needed for json, yaml, name
-
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
-
-
-def print_parts(parts: Iterable[RenderableType], printer: Console | None = None) -> None:
-    """Print one part after the other. Sentences are not folded, and no line ends in blanks."""
-    printer = printer or console()
-    with printer.capture() as captured:
-        for part in parts:
-            printer.print(part, soft_wrap=not printer.is_terminal)
-    write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+def output_width() -> int | None:
+    """The columns of the terminal or of COLUMNS; None for a pipe."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size().columns
+    return None
 
 
 def write(text: str) -> None:
@@ -82,15 +73,21 @@ def write(text: str) -> None:
         raise ClosedOutputError from None
 
 
-def write_lines(lines: Iterable[tuple[str, dict[str, Any]]]) -> None:
+def write_lines(lines: Iterable[Line]) -> None:
     """Print lines, each in its style if the output has colours."""
-    printer = console()
-    coloured = printer.color_system is not None and not printer.no_color
-    limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    with within(printer.width if limited else None):
+    from podium.render.columns import within  # noqa: PLC0415  not needed for json, yaml, name
+
+    dull = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    coloured = sys.stdout.isatty() and not dull
+    with within(output_width()):
         for line, style in lines:
             text = printable(line)
             write(f"{click.style(text, **style) if coloured and style else text}\n")
+
+
+def write_section(title: str, sentences: Iterable[str]) -> None:
+    """Print sentences below a title, after an empty line."""
+    write_lines([("", {}), (title, {"bold": True}), *((each, {}) for each in sentences)])
 
 
 def write_data(value: Any, output: str) -> None:
@@ -117,6 +114,54 @@ def notes(sentences: Iterable[str]) -> None:
         note(sentence)
 
 
+class StatusLine:
+    """A line on stderr that says how far long work is, on a terminal only.
+
+    It appears *after_seconds*, is overwritten, and is gone in the end.
+    """
+
+    def __init__(self, what: str, *, after_seconds: float = _PROGRESS_SECONDS) -> None:
+        self._what = what
+        self._watched = sys.stderr.isatty()
+        self._begun = time.monotonic()
+        self._next = self._begun + after_seconds
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._put("")
+
+    def step(self, text: str) -> None:
+        """Say what is done now."""
+        if self._is_due():
+            self._put(f"{self._what}: {text}")
+
+    def count(self, done: int, total: int) -> None:
+        """Say how much of the work is done, and how long the rest may take."""
+        if not self._is_due():
+            return
+        left = (time.monotonic() - self._begun) * (total - done) / done if done else 0.0
+        filled = "#" * (_BAR_WIDTH * done // max(total, 1))
+        rest = f", {left:.0f} s left" if left >= 1 else ""
+        self._put(f"{self._what} [{filled:{_BAR_WIDTH}}] {done}/{total}{rest}")
+
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        if not self._watched or now < self._next:
+            return False
+        self._next = now + _REDRAW_SECONDS
+        return True
+
+    def _put(self, text: str) -> None:
+        self._shown = True
+        columns = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r{printable(text)[: columns - 1]}\x1b[K")
+        sys.stderr.flush()
+
+
 def tracked(
     items: Iterable[_Item], total: int, what: str, *, after_seconds: float = _PROGRESS_SECONDS
 ) -> Iterator[_Item]:
@@ -124,58 +169,11 @@ def tracked(
 
     With *after_seconds* 0 it is there before the first item.
     """
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    bar = None
-    begun = time.monotonic()
-    try:
-        if after_seconds <= 0:
-            bar = _progress_bar(total, what)
-            bar.start()
+    with StatusLine(what, after_seconds=after_seconds) as status:
+        status.count(0, total)
         for done, item in enumerate(items, 1):
             yield item
-            if bar is None and time.monotonic() - begun > after_seconds:
-                # Known before it is started: an interrupt meanwhile must end it.
-                bar = _progress_bar(total, what)
-                bar.start()
-            if bar is not None:
-                bar.update(bar.task_ids[0], completed=done)
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-@contextmanager
-def following(
-    what: str, *, after_seconds: float = _PROGRESS_SECONDS
-) -> Iterator[Callable[[str], None]]:
-    """A function that is called with each step of long work of unknown length.
-
-    On a terminal, the last step stands in a line on stderr once that takes long, and is gone in the
-    end.
-    """
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    begun = time.monotonic()
-    shown: list[Any] = []
-
-    def follow(step: str) -> None:
-        from rich.console import Console  # noqa: PLC0415  only on a terminal
-        from rich.text import Text  # noqa: PLC0415
-
-        if shown:
-            shown[0].update(Text(f"{what}: {step}"))
-        elif time.monotonic() - begun > after_seconds:
-            shown.append(Console(file=sys.stderr).status(Text(f"{what}: {step}")))
-            shown[0].start()
-
-    try:
-        yield follow
-    finally:
-        if shown:
-            shown[0].stop()
+            status.count(done, total)
 
 
 def searched(steps: Iterable[object], total: int, what: str) -> int:
@@ -187,25 +185,3 @@ def searched(steps: Iterable[object], total: int, what: str) -> int:
         note("interrupted; what follows is what was found so far")
         return INTERRUPTED
     return 0
-
-
-def _progress_bar(total: int, what: str) -> Any:
-    from rich.console import Console  # noqa: PLC0415  only for long runs
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
-        transient=True,
-    )
-    bar.add_task(what, total=total)
-    return bar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.cli.console import print_parts, write, write_data
+from podium.cli.console import write, write_data, write_lines
 from podium.library.course import PAGE, chapter, chapters
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ def list_chapters(output: str) -> None:
             [{"name": c.name, "title": c.title, "question": c.question} for c in found], output
         )
         return
-    from podium.render.rich_tables import add_row, rich_table  # noqa: PLC0415  brings rich
+    from podium.render.columns import TextTable  # noqa: PLC0415
 
-    table = rich_table("CHAPTER", "TITLE", whole_first=True)
+    table = TextTable("CHAPTER", "TITLE", whole=["CHAPTER"])
     for each in found:
-        add_row(table, each.name, each.title)
-    print_parts([table])
+        table.add(each.name, each.title)
+    write_lines(table.lines())
 
 
 def start_chapter(name: str, port: int, kubeconfig: str | None, output: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import console, note, notes, print_parts, write, write_data
+from podium.cli.console import note, notes, output_width, write, write_data, write_lines
 from podium.cli.flags import (
     cluster_or_files,
     exit_code_flag,
@@ -152,10 +152,9 @@ def _show(found: Explanation, output: str) -> None:
         write(explanation_page(found))
     elif output == "table":
         from podium.cli.help import name_reason_help  # noqa: PLC0415  only for tables
-        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415  brings rich
+        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
 
-        printer = console()
-        print_parts(explanation_tables(found, printer.width), printer)
+        write_lines(explanation_tables(found, output_width()))
         name_reason_help([found.decision])
     else:
         write_data(found.as_json(), output)

@@ -162,7 +162,8 @@ def lab(
     from podium.host.lab_run import LabOptions, Terminal, run_lab  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415
 
-    scheduler = None if no_scheduler else lab_scheduler(flags)
+    described = lab_scheduler(flags)
+    scheduler = None if no_scheduler else described
     profile = None if scheduler is None else scheduler.chosen.profile.name
     if record is not None and scheduler is None:
         raise click.UsageError("--record records the scheduler; it excludes --no-scheduler")
@@ -177,6 +178,7 @@ def lab(
                 data=data,
                 planner=_planner,
                 record=history,
+                release=described.release,
             ),
             scheduler,
             Log(TEXT, WARNINGS_ONLY if v is None else v),
@@ -201,7 +203,7 @@ def _devices(texts: tuple[str, ...]) -> tuple[DeviceSet, ...]:
     """The devices that --devices describes."""
     if not texts:
         return ()
-    from podium.lab.contents.device_sets import (  # noqa: PLC0415  only with --devices
+    from podium.lab.controllers.device_driver import (  # noqa: PLC0415  only with --devices
         has_expressions,
         parse_device_set,
     )

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from podium.cli.console import console, note, print_parts, tracked, write, write_data
+from podium.cli.console import (
+    note,
+    output_width,
+    tracked,
+    write,
+    write_data,
+    write_lines,
+    write_section,
+)
 from podium.cli.flags import namespace_flags, output_flag, profile_flags
-from podium.cli.following import follows_history
+from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -151,14 +159,14 @@ def _go_on(history: History, start: float, flags: ProfileSource, output: str) ->
 
 
 def _print_moments(moments: Sequence[ComparedMoment]) -> None:
-    from podium.render.rich_tables import add_row, rich_table  # noqa: PLC0415  brings rich
+    from podium.render.columns import TextTable  # noqa: PLC0415
 
-    table = rich_table(*_COLUMNS, right=_COLUMNS[1:])
+    table = TextTable(*_COLUMNS, right=_COLUMNS[1:])
     for each in moments:
         placed = (each.recorded[0], each.other[0], each.pending, each.same, each.different)
         numbers = (*placed, each.recorded[1], each.other[1])
-        add_row(table, shown_time(each.time), *numbers)
-    print_parts([table])
+        table.add(shown_time(each.time), *numbers)
+    write_lines(table.lines())
 
 
 # One decision ---------------------------------------------------------------------------------
@@ -233,18 +241,13 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
 
         write(explanation_page(explanation))
     elif output == "table":
-        from rich.text import Text  # noqa: PLC0415  brings rich
-
         from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
-        from podium.render.plain import printable  # noqa: PLC0415
 
         entry = found.entry
         write(f"{shown_time(entry.time)}  attempt {entry.attempt}\n\n")
-        printer = console()
-        print_parts(explanation_tables(explanation, printer.width), printer)
+        write_lines(explanation_tables(explanation, output_width()))
         if told:
-            lines = [Text(printable(text)) for each in told for text in each.lines()]
-            print_parts([Text(), Text("Attempts", style="bold"), *lines], printer)
+            write_section("Attempts", (text for each in told for text in each.lines()))
     else:
         attempts = {"story": [each.as_json() for each in told]} if told else {}
         write_data({**explanation.as_json(), **_about(found), **attempts}, output)

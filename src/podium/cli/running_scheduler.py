@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-from podium.cli.console import console, print_parts, write, write_data
+from podium.cli.console import output_width, write, write_data, write_lines, write_section
 from podium.cli.running_flags import DEFAULT_SCHEDULER, LEASES, Running
 from podium.errors import ConfigError, InputError
 from podium.kube.address import shown
@@ -315,34 +315,24 @@ def _show_waiting(waiting: dict[str, Any] | None) -> None:
     """Say where a pod waits and what would wake it."""
     if not waiting:
         return
-    from rich.text import Text  # noqa: PLC0415  brings rich
-
-    from podium.render.plain import printable  # noqa: PLC0415
     from podium.render.waiting import waiting_lines  # noqa: PLC0415
 
-    lines = [Text(printable(each)) for each in waiting_lines(waiting)]
-    print_parts([Text(), Text("What would wake it", style="bold"), *lines], console())
+    write_section("What would wake it", waiting_lines(waiting))
 
 
 def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
     if not items:
         write(f"{pod} was not tried yet")
         return
-    from rich.text import Text  # noqa: PLC0415  brings rich
-
     from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
-    from podium.render.plain import printable  # noqa: PLC0415
 
-    printer = console()
-    newest = items[0]
-    print_parts(explanation_tables(_explanation(newest, where), printer.width), printer)
-    lines = [Text(printable(text)) for each in _story(items, where) for text in each.lines()]
-    print_parts([Text(), Text("Attempts", style="bold"), *lines], printer)
+    write_lines(explanation_tables(_explanation(items[0], where), output_width()))
+    write_section("Attempts", (text for each in _story(items, where) for text in each.lines()))
 
 
 def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
     """The attempts in order; equal ones that follow each other are one line."""
-    from podium.objects.timestamps import seconds  # noqa: PLC0415
+    from podium.objects.times import seconds  # noqa: PLC0415
     from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
     from podium.render.decision.story import StoryAttempt, story  # noqa: PLC0415
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import print_parts, tracked, write_data
+from podium.cli.console import tracked, write_data, write_lines
 from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.past.recordings import verifying
@@ -27,7 +27,7 @@ def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
         files, show=most, progress=lambda work: tracked(work, len(work), "replaying")
     )
     if output == "table":
-        print_parts(parity_tables(report))
+        write_lines(parity_tables(report))
     else:
         write_data(as_json(report), output)
     return int(report.total().differences > 0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from podium.cluster.simulation import Simulation
+from podium.extender import wire
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 #: So long nodes are kept that came with requests and do not come any more.
 FORGET_SECONDS: Final = 600.0
-_node_decoder = msgspec.json.Decoder(Node)
 
 
 class ExtenderState:
@@ -96,7 +96,7 @@ class ExtenderState:
                 self._asked_at[name] = now
                 self._asked_at.move_to_end(name)
             if self._encoded.get(name) != text or name not in self.columns.nodes.row_of:
-                self.columns.put_node(_node_decoder.decode(raw))
+                self.columns.put_node(wire.decode_object(raw, Node, f"node {name}"))
                 self._encoded[name] = text
         while self._asked_at and next(iter(self._asked_at.values())) < now - FORGET_SECONDS:
             self.drop_node(next(iter(self._asked_at)))

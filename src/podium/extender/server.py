@@ -9,6 +9,7 @@ Requests are read in both forms of the protocol and answered in the form they ca
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from podium.extender.api_server import ClusterFollower
     from podium.extender.cluster_state import ExtenderState
     from podium.extender.verbs import ExtenderVerbs
+
+logger = logging.getLogger(__name__)
 
 #: How many requests are read and answered at a time; the others wait, unread.
 MOST_AT_ONCE = 8
@@ -122,10 +125,13 @@ class ExtenderApp:
             # A reply to prioritize has no field for an error; the scheduler goes on without scores.
             self._warn(f"{verb}: {error}")
             return PlainTextResponse(str(error), 500)
+        except Exception as bug:
+            logger.exception("answering %s failed, please report it", verb)
+            return PlainTextResponse(f"{type(bug).__name__}: {bug}", 500)
         return Response(wire.encode_reply(reply, lower=lower), media_type="application/json")
 
     def _filter(self, request: wire.ExtenderRequest) -> dict[str, Any]:
-        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        pod = wire.decode_object(request.part("pod"), Pod, "pod")
         nodes, names = self._nodes(request)
         if nodes is None and not self._is_ready:
             return _filter_reply(error=_NOT_SYNCED)
@@ -141,7 +147,7 @@ class ExtenderApp:
         return _filter_reply(items, None, result.failed, unresolvable, result.error)
 
     def _prioritize(self, request: wire.ExtenderRequest) -> list[dict[str, Any]]:
-        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        pod = wire.decode_object(request.part("pod"), Pod, "pod")
         _, names = self._nodes(request)
         scores = self._verbs.prioritize(pod, names)
         return [{"Host": name, "Score": score} for name, score in scores.items()]
@@ -165,7 +171,7 @@ class ExtenderApp:
         return nodes, list(nodes)
 
     def _preempt(self, request: wire.ExtenderRequest) -> dict[str, Any]:
-        pod = wire.decode_part(request.part("pod"), Pod, "pod")
+        pod = wire.decode_object(request.part("pod"), Pod, "pod")
         meta = request.part("nodenametometavictims")
         whole = request.part("nodenametovictims", "nodetovictims")
         asked = wire.decode_victims(meta if meta is not None else whole, whole=meta is None)

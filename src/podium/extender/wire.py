@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from podium.engine.framework.extenders import AcceptedVictims, Filtered, Scored
+from podium.objects.kinds.meta import Object
+from podium.objects.kinds.registry import KINDS
+from podium.objects.quantity import QuantityError, nano
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 _FORMAT = re.compile(r"%([-+# 0]*)(\*|\d+)?(\.(?:\*|\d*))?(.)?", re.DOTALL)
 _INT64 = range(-(1 << 63), 1 << 63)
+_Object = TypeVar("_Object", bound=Object)
 
 
 class WireError(Exception):
@@ -253,6 +257,18 @@ def decode_part(raw: msgspec.Raw | None, kind: Any, what: str) -> Any:
     if raw is None:
         raise WireError(f"the request has no {what}")
     return _decoded(raw, kind)
+
+
+def decode_object(raw: msgspec.Raw | None, kind: type[_Object], what: str) -> _Object:
+    """Decode an object of a request, and refuse quantities that no rule can read."""
+    found: _Object = decode_part(raw, kind, what)
+    quantities = KINDS[kind.__name__].quantities
+    for path, quantity in quantities(found) if quantities else ():
+        try:
+            nano(quantity)
+        except QuantityError as error:
+            raise WireError(f"the request is not readable: {what}: {path}: {error}") from None
+    return found
 
 
 # Replies to a scheduler ---------------------------------------------------------------------------

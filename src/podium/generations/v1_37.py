@@ -217,6 +217,7 @@ V1_37: Final = V1_36.having(
         any_anti_affinity=True,
         nominated_labels_count=False,
         deleted_claims_count=True,
+        unscheduled="UnscheduledPod",
     ),
     conduct=Conduct(counts_entities=True, binding_pauses=(0.01, 0.05, 0.25)),
 )

@@ -13,9 +13,9 @@ from podium.lab.contents.demo import (
     checkout,
     generate_nodes,
 )
-from podium.lab.contents.device_sets import has_expressions
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.loader import load
+from podium.lab.controllers.device_driver import has_expressions
 from podium.library.reading import contents
 
 if TYPE_CHECKING:

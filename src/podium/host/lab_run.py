@@ -78,6 +78,8 @@ class LabOptions:
     planner: Callable[[Registry, ChosenProfiles], Planner | None] = lambda *_: None
     #: The history that the scheduler is recorded in; None for none.
     record: RecordOptions | None = None
+    #: The release that the API server reports.
+    release: Release = DEFAULT_RELEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,12 @@ class LabScheduler:
 
     chosen: ChosenProfiles
     text: str | None
+
+    @property
+    def release(self) -> Release:
+        """The release of an API server for it; the default one where the API is younger."""
+        generation = self.chosen.generation
+        return DEFAULT_RELEASE if generation.uses_policies else generation.release
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,7 @@ class Lab:
             filled = self._fill(registry)
             self._start_controllers(stack, registry, filled.devices)
             tokens = ServiceAccountTokens(registry, self._token.encode())
-            routes = _Routes(ApiServer(registry, tokens, self._release()))
+            routes = _Routes(ApiServer(registry, tokens, self._options.release))
             guard: Any = Guard(routes, token=self._token, tokens=tokens)
             serving_on = serve_on(guard, self._listener, limits=_LIMITS)
             serving = self._supervisor.start("the API server", serving_on)
@@ -177,13 +185,6 @@ class Lab:
             stack.push_async_callback(self._supervisor.stop, creating)
             await self._supervisor.until(self._stopping.wait())
         return 0
-
-    def _release(self) -> Release:
-        """The release of the scheduler; the default one where the API is younger than it."""
-        if self._scheduler is None:
-            return DEFAULT_RELEASE
-        generation = self._scheduler.chosen.generation
-        return DEFAULT_RELEASE if generation.uses_policies else generation.release
 
     def _open_store(self, stack: AsyncExitStack) -> Store:
         if self._options.data is None:

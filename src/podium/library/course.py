@@ -56,7 +56,7 @@ class Chapter:
 @cache
 def course_folder() -> Path | None:
     """The course: installed with the package, or that of a source tree."""
-    installed = Path(str(files("podium"))) / "course"
+    installed = Path(str(files("podium"))) / "examples" / "kube-scheduler"
     tree = Path(__file__).parents[3] / "examples" / "kube-scheduler"
     return next((each for each in (installed, tree) if each.is_dir()), None)
 

@@ -17,8 +17,7 @@ from podium.library.parallel import in_parallel
 from podium.objects.reading.encoding import text_of
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.yaml_pieces import Piece, cut, together
-from podium.objects.reading.yaml_text import YamlDocument, documents
+from podium.objects.reading.yaml_text import Piece, YamlDocument, cut, documents, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,8 +18,7 @@ from podium.library.files import STDIN, unreadable
 from podium.library.history_cluster import cluster_of_history, is_history
 from podium.library.parsed_yaml import ParsedYaml
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
-from podium.objects.completing.resource_claims import with_claims_of_templates
+from podium.objects.completing.expand import expand, with_claims_of_templates
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate

@@ -35,10 +35,10 @@ from podium.kube.api import KubeApi
 from podium.lab.api.resources import STORED
 from podium.lab.contents.documents import Document
 from podium.lab.contents.loader import LoadResult, Progress, load
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.manager import ControllerManager
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import podium
-from podium.cli.console import note, notes, write, write_data
+from podium.cli.console import StatusLine, note, notes, write, write_data
 from podium.cli.flags import output_flag, profile_flags, verify_flag
 from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
-from podium.render.decision.explanation import plan_data
-from podium_research.bench.runner import FAST, PLAIN, measured_pods, no_progress, run_workload
+from podium_research.bench.runner import FAST, PLAIN, measured_pods, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
 from podium_research.bench.workload_gates import profile_for
 from podium_research.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
@@ -134,19 +133,14 @@ def _run(
 @contextmanager
 def _bar(total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal; it is redrawn only while nothing is measured."""
-    if not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console  # noqa: PLC0415  only on terminals
-    from rich.progress import Progress  # noqa: PLC0415
-
-    bar = Progress(console=Console(file=sys.stderr), transient=True, auto_refresh=False)
-    task = bar.add_task("measuring", total=total)
+    done = 0
 
     def advance(pods: int) -> None:
-        bar.update(task, advance=pods, refresh=True)
+        nonlocal done
+        done += pods
+        status.count(done, total)
 
-    with bar:
+    with StatusLine("measuring", after_seconds=0) as status:
         yield advance
 
 
@@ -173,11 +167,16 @@ def _document(
         "path": path,
         "podium": podium.__version__,
         "python": platform.python_version(),
-        "results": [
-            result.as_dict() | ({"plan": plan_data(result.plan)} if planned else {})
-            for result in measured
-        ],
+        "results": [_result(result, planned=planned) for result in measured],
     }
+
+
+def _result(result: Result, *, planned: bool) -> dict[str, Any]:
+    if not planned:
+        return result.as_dict()
+    from podium.render.decision.explanation import plan_data  # noqa: PLC0415  only with --plan
+
+    return result.as_dict() | {"plan": plan_data(result.plan)}
 
 
 def _check_extenders(profile: Profile) -> None:

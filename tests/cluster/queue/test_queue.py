@@ -17,7 +17,7 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodCondition, PodStatus
 from podium.objects.kinds.storage import StorageClass
 from podium.objects.kinds.workloads import Service
-from podium.objects.timestamps import NEVER, seconds
+from podium.objects.times import NEVER, seconds
 
 START = 1_700_000_000.0
 
@@ -426,7 +426,7 @@ def test_a_request_that_moves_nobody_still_counts() -> None:
     waiting.add(pod("p"))
     attempt = popped(waiting)
 
-    assert waiting.on_event(Added(pod("other", node="n"))) == 0
+    assert waiting.on_event(Added(pod("other", node="n"))) == {}
     assert waiting.requeue(attempt, pod("p", tried=1)) is Pool.ACTIVE
 
 
@@ -890,5 +890,5 @@ def test_many_waiting_pods_do_not_slow_down_unrelated_events() -> None:
     assert waiting.counts()[Pool.UNSCHEDULABLE] == count
 
     assert waiting._waiting.about(frozenset({"pod affinity"})) == []
-    assert waiting.on_event(Added(pod("assigned", node="n"))) == 0
-    assert waiting.on_event(Deleted(pod("assigned", node="n"))) == count
+    assert waiting.on_event(Added(pod("assigned", node="n"))) == {}
+    assert waiting.on_event(Deleted(pod("assigned", node="n"))) == {"AssignedPodDelete": count}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from cluster.wakeups.test_hints import NODE, TAINTED, asked, node, pod, requests, waiting
+from cluster.wakeups.test_hints import GPU, NODE, TAINTED, asked, node, pod, requests, waiting
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, ClusterEvent, Deleted, Updated
 from podium.generations.known import GENERATIONS
 from podium.objects.kinds.devices import ResourceClaim
-from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.pod import ExtendedResourceClaimStatus, Pod, PodStatus
 
 RELEASES = ("v1.34", "v1.35", "v1.36", "v1.37")
 RULES = {name: HintRules(requests, generation=GENERATIONS[name]) for name in RELEASES}
@@ -40,6 +41,13 @@ SPREAD = waiting(
 )
 NOMINATED = pod(labels={"app": "a"}, node="", nominated="n")
 RELABELLED = pod(labels={"app": "b"}, node="", nominated="n")
+
+WITH_EXTENDED_CLAIM = replace(
+    waiting(),
+    status=PodStatus(
+        extended_resource_claim_status=ExtendedResourceClaimStatus(resource_claim_name="made")
+    ),
+)
 
 
 def claim(*, allocated: bool) -> ResourceClaim:
@@ -110,6 +118,13 @@ def claim(*, allocated: bool) -> ResourceClaim:
             "DynamicResources", Deleted(claim(allocated=False)), waiting(), "", id="one without"
         ),
         pytest.param(
+            "DynamicResources",
+            Updated(waiting(), WITH_EXTENDED_CLAIM),
+            waiting(),
+            "v1.34 v1.35 v1.36 v1.37",
+            id="the pod itself got a claim for its extended resources",
+        ),
+        pytest.param(
             "NodeResourcesFit",
             Added(node()),
             waiting(wants={"cpu": "1"}),
@@ -124,3 +139,21 @@ def test_an_event_wakes_pods_as_the_release_does(
     found = [name for name, rules in RULES.items() if asked(plugin, event, waits, rules)]
 
     assert found == woken.split()
+
+
+@pytest.mark.parametrize(
+    ("release", "label"),
+    [("v1.36", "UnschedulablePodAdd"), ("v1.37", "UnscheduledPodAdd")],
+)
+def test_metrics_name_a_pod_without_a_node_as_the_release_does(release: str, label: str) -> None:
+    [request] = RULES[release].requests(Added(pod(node="")), 1)
+
+    assert request.label == label
+
+
+def test_metrics_name_each_aspect_of_a_change() -> None:
+    changed = node({"zone": "b"}, taints=[GPU])
+
+    labels = [each.label for each in RULES["v1.37"].requests(Updated(NODE, changed), 1)]
+
+    assert labels == ["NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]

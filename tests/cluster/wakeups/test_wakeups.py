@@ -234,8 +234,8 @@ def test_the_queue_follows_the_rules() -> None:
     assert attempt
     queue.requeue(attempt)
 
-    assert queue.on_event(Deleted(NODE)) == 0
-    assert queue.on_event(Added(pod({"app": "db"}))) == 0
+    assert queue.on_event(Deleted(NODE)) == {}
+    assert queue.on_event(Added(pod({"app": "db"}))) == {}
     assert queue.pool_of(waiting) is Pool.UNSCHEDULABLE
-    assert queue.on_event(Added(pod({"app": "web"}))) == 1
+    assert queue.on_event(Added(pod({"app": "web"}))) == {"AssignedPodAdd": 1}
     assert queue.pool_of(waiting) is Pool.ACTIVE

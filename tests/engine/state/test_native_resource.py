@@ -20,7 +20,7 @@ EDITS = (
         'NATIVE = ("cpu", "memory", "ephemeral-storage", "slots")',
     ),
     (
-        "lab/validation/quantities.py",
+        "lab/kinds/field_checks.py",
         '_CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})',
         '_CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "slots"})',
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -165,6 +166,16 @@ def test_a_lab_from_files_by_another_profile(
 
     assert lab.told["profile"].startswith("v1.13")
     lab.until(lambda: lab.running() == {"web"})
+
+
+def test_a_lab_without_a_scheduler_is_of_the_release_that_it_was_asked_for(
+    start: Callable[..., LabProcess],
+) -> None:
+    lab = start("--nodes", "1", "--no-scheduler", "--profile", "v1.35")
+
+    code, body = lab.ask("/version")
+    assert code == 200
+    assert json.loads(body)["gitVersion"].startswith("v1.35.")
 
 
 def test_without_a_scheduler_pods_wait_for_somebody_else(

@@ -9,9 +9,9 @@ from typing import Any
 
 from lab.controllers.virtual_clock import VirtualClock
 from podium.lab.api.options import DeleteOptions, WriteOptions
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.lab.controllers.manager import ControllerManager
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
-from podium.lab.registry import binding
+from podium.lab.registry import subresources
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 
@@ -80,7 +80,7 @@ class ManagedCluster:
                 metadata = pod["metadata"]
                 target = {"target": {"kind": "Node", "name": node}}
                 place = metadata["namespace"], metadata["name"]
-                binding.bind(self.registry, *place, target, WriteOptions())
+                subresources.bind(self.registry, *place, target, WriteOptions())
                 done += 1
         return done
 

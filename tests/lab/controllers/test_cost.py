@@ -9,7 +9,7 @@ import pytest
 
 from lab.controllers.managed_cluster import ManagedCluster, workload
 from podium.lab.api.options import WriteOptions
-from podium.lab.registry import binding
+from podium.lab.registry import subresources
 
 
 def cost(pods: int) -> float:
@@ -22,7 +22,7 @@ def cost(pods: int) -> float:
     lab.controllers.sync_ready()
     for number, (namespace, name) in enumerate(list(lab.controllers.cluster.pods.all)):
         target = {"target": {"kind": "Node", "name": f"n{number % 100}"}}
-        binding.bind(lab.registry, namespace, name, target, WriteOptions())
+        subresources.bind(lab.registry, namespace, name, target, WriteOptions())
     lab.settle(2.0)
     took = time.process_time() - began
     gc.unfreeze()

@@ -9,7 +9,7 @@ import pytest
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.status import StatusError
-from podium.lab.registry import eviction
+from podium.lab.registry import subresources
 
 
 def budget(**spec: Any) -> Json:
@@ -45,10 +45,10 @@ def test_an_eviction_is_refused_when_the_budget_is_used_up(lab: ManagedCluster) 
     lab.create("PodDisruptionBudget", budget(minAvailable=1))
     lab.settle()
     first, second = lab.names()
-    eviction.evict(lab.registry, "default", first, {}, WriteOptions())
+    subresources.evict(lab.registry, "default", first, {}, WriteOptions())
 
     with pytest.raises(StatusError) as refused:
-        eviction.evict(lab.registry, "default", second, {}, WriteOptions())
+        subresources.evict(lab.registry, "default", second, {}, WriteOptions())
     assert refused.value.code == 429
     lab.settle()
-    eviction.evict(lab.registry, "default", second, {}, WriteOptions())
+    subresources.evict(lab.registry, "default", second, {}, WriteOptions())

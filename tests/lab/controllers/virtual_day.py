@@ -16,8 +16,8 @@ from lab.controllers.managed_cluster import Json, pod, template, workload
 from lab.controllers.virtual_clock import VirtualClock
 from podium.lab.api.options import WriteOptions
 from podium.lab.controllers.manager import ControllerManager
-from podium.lab.registry.binding import bind
 from podium.lab.registry.registry import Registry
+from podium.lab.registry.subresources import bind
 
 DAY = 86_400
 

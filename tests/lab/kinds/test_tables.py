@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.lab.api.resources import TABLE
-from podium.lab.kinds.printer import duration
+from podium.lab.kinds.kind import duration
 from podium.lab.kinds.tables import table
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z

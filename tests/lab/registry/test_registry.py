@@ -6,17 +6,13 @@ import pytest
 
 from lab.serving import LabServer, node, pod
 from podium.lab.api.options import WriteOptions
-from podium.lab.api.resources import STORED
+from podium.lab.api.resources import STORED, stored
 from podium.lab.api.status import StatusError
 from podium.lab.registry.registry import Registry
+from podium.lab.registry.subresources import scale_of
 from podium.objects.kinds.meta import JsonObject
 
 PODS = "/api/v1/namespaces/default/pods"
-
-
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
 
 
 def deployment(name: str = "web") -> JsonObject:
@@ -232,3 +228,30 @@ def test_subscribers_hear_of_every_write_in_order(registry: Registry) -> None:
 @pytest.mark.parametrize("name", STORED)
 def test_every_resource_can_be_listed_and_says_what_it_is(registry: Registry, name: str) -> None:
     assert all(each["kind"] == STORED[name].kind for each in registry.list(name))
+
+
+def test_the_selector_of_a_scale_lists_its_terms_by_key() -> None:
+    selector = {
+        "matchLabels": {"b": "1"},
+        "matchExpressions": [
+            {"key": "c", "operator": "In", "values": ["y", "x"]},
+            {"key": "a", "operator": "DoesNotExist"},
+        ],
+    }
+    item = {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": selector}}
+
+    scale = scale_of(item, stored("deployments"))
+
+    assert scale["status"]["selector"] == "!a,b=1,c in (x,y)"
+
+
+def test_services_get_addresses_that_nobody_else_has() -> None:
+    registry = Registry()
+    for number in range(3):
+        spec = {"type": "NodePort", "ports": [{"port": 80}]}
+        registry.create("Service", {"metadata": {"name": f"s{number}"}, "spec": spec})
+
+    specs = [each["spec"] for each in registry.list("Service")]
+    assert len({each["clusterIP"] for each in specs}) == 4  # and that of the API server
+    ports = [port["nodePort"] for each in specs for port in each["ports"] if "nodePort" in port]
+    assert len(set(ports)) == 3

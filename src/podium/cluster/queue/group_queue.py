@@ -21,7 +21,7 @@ from podium.engine.framework.group_decision import ERROR, SUCCESS, Code
 from podium.engine.rules.pod_groups import NAME as GANG_SCHEDULING
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.pod_group import PodGroup
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 _STRENGTH = {Wake.NO: 0, Wake.AFTER_BACKOFF: 1, Wake.NOW: 2}
 

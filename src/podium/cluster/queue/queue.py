@@ -13,7 +13,8 @@ Upstream: internal/queue/scheduling_queue.go, Kubernetes v1.13; backend/queue, v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -35,7 +36,7 @@ from podium.cluster.wakeups.wakeups import (
     WakeRules,
 )
 from podium.objects.kinds.pod import Pod
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 _NO_REST = Backoff(maximum=0.0)
 #: In the order of `SchedulingQueue.lengths`.
@@ -208,12 +209,14 @@ class SchedulingQueue:
 
     # --- events ---------------------------------------------------------------------------
 
-    def on_event(self, event: ClusterEvent) -> int:
-        """Wake the pods that an event could help; return how many."""
+    def on_event(self, event: ClusterEvent) -> Mapping[str, int]:
+        """Wake the pods that an event could help; return how many, by the label of the aspect."""
         now = self._catch_up()
-        moved = 0
+        moved: Counter[str] = Counter()
         for request in self._rules.requests(event, len(self._waiting)):
-            moved += self._move(request, self._waiting.about(request.topics), now)
+            count = self._move(request, self._waiting.about(request.topics), now)
+            if count:
+                moved[request.label] += count
         return moved
 
     def move_all(self) -> int:

@@ -83,6 +83,7 @@ class HintRules:
         self._requests = requests
         self._held_by = held_by
         self._known = _declared_events(requests, filters, generation)
+        self._unscheduled = generation.wake_ups.unscheduled
         taints = generation.wake_ups.taints_wake_like_new_nodes
         self._by_event: dict[str, dict[str, Hint]] = {}
         self._merged: dict[str, _Hints] = {}
@@ -102,7 +103,7 @@ class HintRules:
         for action in self._aspects(event):
             hints = self._hints(event, action)
             if hints:
-                found.append(MoveRequest(event, action, hints.topics))
+                found.append(MoveRequest(event, action, hints.topics, self._unscheduled))
         return found
 
     def interests(self, queued: QueuedPod) -> Collection[str]:
@@ -215,7 +216,7 @@ class HintRules:
             yield "UpdatePodScaleDown"
         if old.spec.scheduling_gates and not new.spec.scheduling_gates:
             yield "UpdatePodSchedulingGatesEliminated"
-        if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
+        if _generated_claims(old) != _generated_claims(new):
             yield "UpdatePodGeneratedResourceClaim"
         # Only the number is compared: the API lets tolerations be added, never changed.
         if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
@@ -255,6 +256,11 @@ def _declared_events(
         if events is not None:
             found[name] = events
     return found
+
+
+def _generated_claims(pod: Pod) -> tuple[object, object]:
+    """The claims that were made for the pod, that of its extended resources included."""
+    return pod.status.resource_claim_statuses or (), pod.status.extended_resource_claim_status
 
 
 def _node_aspects(old: Node, new: Node) -> list[str]:

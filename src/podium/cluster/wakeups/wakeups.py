@@ -24,6 +24,7 @@ from typing import ClassVar, Final, Protocol
 import msgspec
 
 from podium.cluster.queue.queued_pod import QueuedPod, is_unschedulable
+from podium.engine.framework.choices import WakeUps
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodAffinityTerm, PodStatus
@@ -75,6 +76,7 @@ _GROUPS: Final = {
     **dict.fromkeys(("ResourceClaim", "ResourceSlice", "DeviceClass"), "resource.k8s.io/"),
     **dict.fromkeys(("CSINode", "CSIDriver", "CSIStorageCapacity"), "storage.k8s.io/"),
     **dict.fromkeys(("StorageClass", "VolumeAttachment"), "storage.k8s.io/"),
+    "PodGroup": "scheduling.k8s.io/",
 }
 
 
@@ -94,6 +96,8 @@ class MoveRequest(msgspec.Struct, frozen=True):
     action: str = ""
     #: Only pods with one of these interests need to be asked; `None`: all.
     topics: frozenset[str] | None = None
+    #: What metrics call a pod without a node.
+    unscheduled: str = WakeUps().unscheduled
 
     @property
     def label(self) -> str:
@@ -102,7 +106,7 @@ class MoveRequest(msgspec.Struct, frozen=True):
             return "UnschedulableTimeout"
         kind = resource(self.event)
         if kind == "Pod":
-            kind = "AssignedPod" if _is_assigned(self.event) else "UnschedulablePod"
+            kind = "AssignedPod" if _is_assigned(self.event) else self.unscheduled
         return f"{_GROUPS.get(kind, '')}{kind}{self.action}"
 
 

@@ -99,6 +99,8 @@ class WakeUps(msgspec.Struct, frozen=True, kw_only=True):
     nominated_labels_count: bool = True
     #: DynamicResources: whether the deletion of an allocated claim counts.
     deleted_claims_count: bool = False
+    #: What metrics call a pod without a node.
+    unscheduled: str = "UnschedulablePod"
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):

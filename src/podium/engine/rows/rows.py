@@ -392,7 +392,7 @@ class ManyRows(Rows[Column]):
             ids = column.ids[self.index]
             return ids
         # Kept as the type that arrays are indexed by, which makes lookups twice as fast.
-        ids = self.remembered(id(column), lambda: column.ids[self.index].astype(np.intp))
+        ids = self.remembered(column, lambda: column.ids[self.index].astype(np.intp))
         return ids
 
     def label_id_list(self, key: str) -> list[int]:

@@ -1,7 +1,9 @@
-"""Media types of bodies and patches, and objects as JSON bytes and back."""
+"""Media types of bodies and patches, objects as JSON bytes and back, and timestamps."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -20,3 +22,25 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(type=dict[str, Any]).decode
+
+
+@lru_cache(maxsize=1 << 10)
+def parse_time(text: str | None) -> float | None:
+    """The seconds since 1970 of a timestamp; None if it is absent or unreadable."""
+    if not text:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+@lru_cache(maxsize=1 << 8)
+def _format_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_time(seconds: float) -> str:
+    """The timestamp of a time in seconds since 1970."""
+    return _format_second(int(seconds))

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.api.field_errors import invalid_value, not_supported
-from podium.lab.api.status import bad_request, invalid
+from podium.lab.api.status import bad_request, invalid, invalid_value, not_supported
 from podium.objects.kinds.meta import JsonObject
 
 _PROPAGATION = ("Foreground", "Background", "Orphan")

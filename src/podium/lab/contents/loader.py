@@ -15,14 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podium.errors import InputError
-from podium.lab.api.conversion import to_stored
-from podium.lab.api.resources import BY_NAME, STORED, Resource
+from podium.lab.api.resources import BY_NAME, STORED, Resource, to_stored
 from podium.lab.api.status import StatusError
-from podium.lab.contents.cluster_import import ClusterImport
+from podium.lab.contents.cluster_import import ClusterImport, PodTexts
 from podium.lab.contents.documents import Document
-from podium.lab.contents.pod_texts import PodTexts
 from podium.lab.controllers.garbage_collector import MISSING_OWNERS, MISSING_OWNERS_FIELD
-from podium.lab.controllers.nodes.node_lifecycle import (
+from podium.lab.controllers.node_lifecycle import (
     default_labels,
     is_registered,
     registered_status,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from podium.lab.controllers.framework.cluster import Cluster, deep_copy
-from podium.lab.controllers.framework.controller import PodSelectingController
+from podium.lab.controllers.framework.controller import PodSelectingController, controller_ref
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -17,7 +17,6 @@ from podium.lab.controllers.framework.object_fields import (
     labels_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import controller_ref
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import NOTHING, Selector, from_map_literal
 

@@ -11,11 +11,11 @@ from podium.errors import InputError
 from podium.lab.api.resources import STORED
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.autoscaling import HorizontalAutoscaler
-from podium.lab.controllers.custom_resource_cleanup import CustomResourceCleanup
 from podium.lab.controllers.device_driver import DeviceDriver, DeviceSet
 from podium.lab.controllers.disruption import DisruptionController
 from podium.lab.controllers.endpoints import EndpointsController
 from podium.lab.controllers.event_expiry import EventExpiry
+from podium.lab.controllers.fake_kubelet import FakeKubelet, KubeletTimings
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, Handler
@@ -23,13 +23,15 @@ from podium.lab.controllers.framework.object_fields import key_of
 from podium.lab.controllers.framework.pods import PodInfo
 from podium.lab.controllers.framework.work_queue import FAILING_RETRY_SECONDS
 from podium.lab.controllers.garbage_collector import GarbageCollector
-from podium.lab.controllers.namespaces import NamespaceContentsController, NamespaceController
-from podium.lab.controllers.nodes.fake_kubelet import FakeKubelet, KubeletTimings
-from podium.lab.controllers.nodes.node_lifecycle import NodeLifecycleController
-from podium.lab.controllers.nodes.taint_eviction import TaintEvictionController
+from podium.lab.controllers.namespaces import (
+    CustomResourceCleanup,
+    NamespaceContentsController,
+    NamespaceController,
+)
+from podium.lab.controllers.node_lifecycle import NodeLifecycleController
 from podium.lab.controllers.quotas import QuotaController
 from podium.lab.controllers.resource_claims import ResourceClaimController
-from podium.lab.controllers.service_allocation import ServiceAllocator
+from podium.lab.controllers.taint_eviction import TaintEvictionController
 from podium.lab.controllers.volume_binding import PersistentVolumeController
 from podium.lab.controllers.workloads.cron_jobs import CronJobController
 from podium.lab.controllers.workloads.daemon_sets import DaemonSetController
@@ -86,7 +88,6 @@ class ControllerManager:
             TaintEvictionController(self.cluster),
             DisruptionController(self.cluster),
             EndpointsController(self.cluster),
-            ServiceAllocator(self.cluster),
             GarbageCollector(self.cluster),
             NamespaceController(self.cluster),
             NamespaceContentsController(self.cluster),

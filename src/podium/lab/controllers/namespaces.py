@@ -1,7 +1,10 @@
-"""The controllers of namespaces: one creates what each of them has, one empties those that end.
+"""The controllers of what contains other objects: namespaces and CustomResourceDefinitions.
+
+One creates what each namespace has. One empties namespaces that are deleted, one definitions.
 
 Upstream: pkg/controller/namespace, pkg/controller/certificates/rootcacertpublisher,
-pkg/controller/serviceaccount/serviceaccounts_controller.go.
+pkg/controller/serviceaccount/serviceaccounts_controller.go,
+apiextensions-apiserver/pkg/controller/finalizer.
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from typing import ClassVar, Final
 
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED, Resource
-from podium.lab.api.status import StatusError
+from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller
 from podium.lab.controllers.framework.object_fields import is_terminating, remove_finalizer
+from podium.lab.kinds.custom_resource_definition import CLEANUP
 from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"
@@ -85,11 +89,8 @@ class NamespaceController(Controller[str]):
         if found is not None and is_terminating(found):
             return 0
         options = DeleteOptions(propagation="Background")
-        try:
+        with ignoring(_NOT_FOUND):
             self.cluster.registry.delete(kind, name, namespace, options)
-        except StatusError as error:
-            if error.code != _NOT_FOUND:
-                raise
         return 1
 
 
@@ -136,11 +137,8 @@ class NamespaceContentsController(Controller[str]):
             self.cluster.update("ConfigMap", (key, _ROOT_CERTIFICATES), _restore)
 
     def _create(self, kind: str, item: JsonObject) -> None:
-        try:
+        with ignoring(_CONFLICT):
             self.cluster.create(kind, item)
-        except StatusError as error:
-            if error.code != _CONFLICT:
-                raise
 
 
 def _metadata(namespace: str, name: str) -> JsonObject:
@@ -149,3 +147,45 @@ def _metadata(namespace: str, name: str) -> JsonObject:
 
 def _restore(item: JsonObject) -> None:
     item["data"] = {"ca.crt": _NO_CERTIFICATES}
+
+
+_KIND: Final = "CustomResourceDefinition"
+
+
+class CustomResourceCleanup(Controller[str]):
+    """Empties deleted definitions. Its keys are names of definitions."""
+
+    name: ClassVar = "crd-finalizer"
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Watch definitions and custom objects."""
+        super().__init__(cluster)
+        self.watch(_KIND, self._on_definition)
+        self.watch_custom(self._on_custom)
+
+    def _on_definition(self, _old: JsonObject | None, new: JsonObject | None) -> None:
+        if new is not None and is_terminating(new):
+            self.enqueue(new["metadata"]["name"])
+
+    def _on_custom(self, storage: str, _old: JsonObject | None, new: JsonObject | None) -> None:
+        if new is None:
+            self.enqueue(storage)
+
+    def sync(self, key: str) -> None:
+        """Delete all objects of a deleted definition; remove its finalizer once none is left."""
+        definition = self.cluster.get(_KIND, "", key)
+        if definition is None or not is_terminating(definition):
+            return
+        registry = self.cluster.registry
+        table = registry.store.table(key)
+        for record in list(table.records.values()):
+            if is_terminating(record.object()):
+                continue
+            with ignoring(_NOT_FOUND):
+                registry.delete(key, record.key.name, record.key.namespace, DeleteOptions())
+        if not table.records:
+            self.cluster.update(_KIND, ("", key), _let_go)
+
+
+def _let_go(definition: JsonObject) -> None:
+    remove_finalizer(definition["metadata"], CLEANUP)

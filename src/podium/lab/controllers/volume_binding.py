@@ -19,7 +19,7 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import compile_selector
+from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import QuantityError, value
 

@@ -16,9 +16,16 @@ from itertools import islice
 
 import msgspec
 
-from podium.lab.api.field_errors import forbidden_field, invalid_value
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import StatusError, bad_request, expired, invalid, too_large_version
+from podium.lab.api.status import (
+    StatusError,
+    bad_request,
+    expired,
+    forbidden_field,
+    invalid,
+    invalid_value,
+    too_large_version,
+)
 from podium.lab.http.requests import parse_resource_version
 from podium.lab.store.selection import ObjectSelection
 from podium.lab.store.store import Key, ObjectVersion, Store

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from podium.lab.api.encoding import format_time
 from podium.lab.api.resources import stored
 from podium.lab.api.status import not_found
-from podium.lab.api.timestamps import format_time
 from podium.lab.http.requests import Request, Route
 from podium.lab.registry.registry import Registry
 from podium.lab.registry.resource_lists import (

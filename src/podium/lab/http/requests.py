@@ -16,11 +16,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from podium.lab.api.encoding import JSON, OBJECT_TYPES
-from podium.lab.api.field_errors import invalid_value
 from podium.lab.api.resources import BY_PATH, Resource
 from podium.lab.api.status import (
     StatusError,
     bad_request,
+    invalid_value,
     not_acceptable,
     too_large,
     unknown_path,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from podium.lab.api.conversion import to_served
 from podium.lab.api.encoding import encode
-from podium.lab.api.resources import Resource
+from podium.lab.api.resources import Resource, to_served
 from podium.lab.api.status import StatusError
 from podium.lab.http.list_pages import Page
 from podium.lab.http.requests import PARTIAL_METADATA, TABLE, WHOLE, Representation, Send

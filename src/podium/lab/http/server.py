@@ -16,7 +16,6 @@ import secrets
 from podium.lab.api.resources import TABLE, Resource
 from podium.lab.api.status import StatusError, bad_request, internal, unknown_path
 from podium.lab.http.discovery import Discovery
-from podium.lab.http.request_options import representation
 from podium.lab.http.requests import (
     ClientDisconnected,
     Receive,
@@ -36,7 +35,7 @@ from podium.lab.http.responses import (
     send_response,
 )
 from podium.lab.http.tokens import ServiceAccountTokens
-from podium.lab.http.verbs import Verbs
+from podium.lab.http.verbs import Verbs, representation
 from podium.lab.http.watches import ChangeSignals, Watch, WatchOptions
 from podium.lab.registry.registry import Registry
 from podium.lab.store.selection import selection
@@ -216,15 +215,15 @@ async def _until_disconnected(receive: Receive) -> None:
 
 def _openapi(path: str, accept: str, custom: tuple[Resource, ...]) -> Response:
     """An OpenAPI document; kubectl asks for version 2 as a protocol buffer."""
-    from podium.lab.openapi import documents  # noqa: PLC0415  tens of milliseconds
+    from podium.lab.http import openapi  # noqa: PLC0415  tens of milliseconds
 
     match path.split("/", 3)[2:]:
         case ["v2"] if "protobuf" in accept:
-            return Response(200, documents.v2_protobuf(custom), documents.V2_PROTOBUF.encode())
+            return Response(200, openapi.v2_protobuf(custom), openapi.V2_PROTOBUF.encode())
         case ["v2"]:
-            return Response(200, documents.v2_json(custom))
+            return Response(200, openapi.v2_json(custom))
         case ["v3"]:
-            return Response(200, documents.v3_index(custom))
+            return Response(200, openapi.v3_index(custom))
         case ["v3", name]:
-            return Response(200, documents.v3_document(name, custom))
+            return Response(200, openapi.v3_document(name, custom))
     raise unknown_path()

@@ -18,10 +18,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.lab.api.field_errors import invalid_value
+from podium.lab.api.encoding import format_time
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import invalid
-from podium.lab.api.timestamps import format_time
+from podium.lab.api.status import invalid, invalid_value
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 

@@ -8,21 +8,28 @@ Upstream: pkg/registry/core/pod/rest, pkg/registry/core/namespace (FinalizeREST)
 
 from __future__ import annotations
 
-from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES
-from podium.lab.api.options import WriteOptions
-from podium.lab.api.resources import IDLE, Resource
-from podium.lab.api.status import method_not_allowed, success, unsupported_media_type
-from podium.lab.http import bodies
-from podium.lab.http.list_pages import list_page
-from podium.lab.http.metrics_api import metrics
-from podium.lab.http.request_options import (
-    delete_options,
-    list_options,
-    representation,
-    write_options,
+from podium.lab.api.options import DeleteOptions, WriteOptions, asks_dry_run
+from podium.lab.api.resources import IDLE, Resource, to_served, to_stored
+from podium.lab.api.status import (
+    invalid,
+    method_not_allowed,
+    success,
+    too_long,
+    unsupported_media_type,
 )
-from podium.lab.http.requests import Request, Route, media_type_of, missing_log
+from podium.lab.http import bodies
+from podium.lab.http.bodies import read_delete_options
+from podium.lab.http.list_pages import ListOptions, list_page
+from podium.lab.http.metrics_api import metrics
+from podium.lab.http.requests import (
+    Representation,
+    Request,
+    Route,
+    media_type_of,
+    missing_log,
+    negotiate,
+)
 from podium.lab.http.responses import (
     Headers,
     Response,
@@ -33,10 +40,8 @@ from podium.lab.http.responses import (
 )
 from podium.lab.http.tokens import ServiceAccountTokens, review
 from podium.lab.kinds.custom_resource_definition import rules_not_evaluated
-from podium.lab.registry.binding import bind
-from podium.lab.registry.eviction import evict
 from podium.lab.registry.registry import Registry
-from podium.lab.registry.scale import patch_scale, scale_of, update_scale
+from podium.lab.registry.subresources import bind, evict, patch_scale, scale_of, update_scale
 from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
 from podium.objects.kinds.meta import JsonObject
@@ -58,19 +63,40 @@ _RETURNED_ON_DELETION = frozenset(
 )  # fmt: skip
 
 
-class Subresources:
-    """Responds to requests about subresources."""
+class Verbs:
+    """Responds to requests about resources, watches excepted."""
 
     def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
         """Read and write the objects of *registry*; *tokens* are those of service accounts."""
-        self._registry = registry
+        self.registry = registry
         self._tokens = tokens
 
-    async def respond(self, request: Request, where: Route, verb: str) -> Response:
+    async def respond(self, request: Request, where: Route) -> Response:
+        """Carry out the verb of the request; 405 if what the path names does not have it."""
+        verb = _verb(request, where)
+        if where.resource.computed:
+            return json_response(metrics(self.registry, request, where))
+        if verb == "list":
+            return self._list(request, where)
+        if where.subresource and where.subresource != "status":
+            return await self._act_on_subresource(request, where, verb)
+        if verb == "get":
+            record = self.registry.record(where.resource.storage, where.name, where.namespace)
+            return record_response(where.resource, record, representation(request))
+        writes = {
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+        return writes[verb](request, where, await request.body())
+
+    async def _act_on_subresource(self, request: Request, where: Route, verb: str) -> Response:
         """Carry out *verb* on the subresource that *where* names."""
         namespace, name = where.namespace, where.name
         if where.subresource == "log":
-            self._registry.record(where.resource.storage, name, namespace)
+            self.registry.record(where.resource.storage, name, namespace)
             text = missing_log(namespace, name).encode()
             return Response(200, text, b"text/plain; charset=utf-8")
         body = b"" if verb == "get" else await request.body()
@@ -78,10 +104,10 @@ class Subresources:
         match where.subresource:
             case "binding":
                 binding = bodies.read_kind("Binding", "v1", body, content_type)
-                return json_response(bind(self._registry, namespace, name, binding, options), 201)
+                return json_response(bind(self.registry, namespace, name, binding, options), 201)
             case "eviction":
                 eviction = bodies.read_eviction(body, content_type)
-                return json_response(evict(self._registry, namespace, name, eviction, options), 201)
+                return json_response(evict(self.registry, namespace, name, eviction, options), 201)
             case "token":
                 version = "authentication.k8s.io/v1"
                 asked = bodies.read_kind("TokenRequest", version, body, content_type)
@@ -100,13 +126,13 @@ class Subresources:
             namespace["spec"]["finalizers"] = finalizers
             return namespace
 
-        return self._registry.modify("namespaces", name, change=change, subresource="finalize")
+        return self.registry.modify("namespaces", name, change=change, subresource="finalize")
 
     def _scale(
         self, where: Route, verb: str, body: bytes, content_type: str, options: WriteOptions
     ) -> JsonObject:
         resource, name, namespace = where.resource, where.name, where.namespace
-        current = scale_of(self._registry.get(resource.storage, name, namespace), resource)
+        current = scale_of(self.registry.get(resource.storage, name, namespace), resource)
         if verb == "get":
             return current
         if verb == "patch":
@@ -114,38 +140,7 @@ class Subresources:
             scale = patch_scale(media_type_of(content_type), current, patch)
         else:
             scale = bodies.read_kind("Scale", "autoscaling/v1", body, content_type)
-        return update_scale(self._registry, resource, (namespace, name), scale, options)
-
-
-class Verbs:
-    """Responds to requests about resources, watches excepted."""
-
-    def __init__(self, registry: Registry, tokens: ServiceAccountTokens) -> None:
-        """Read and write the objects of *registry*; *tokens* are those of service accounts."""
-        self.registry = registry
-        self._tokens = tokens
-        self._subresources = Subresources(registry, tokens)
-
-    async def respond(self, request: Request, where: Route) -> Response:
-        """Carry out the verb of the request; 405 if what the path names does not have it."""
-        verb = _verb(request, where)
-        if where.resource.computed:
-            return json_response(metrics(self.registry, request, where))
-        if verb == "list":
-            return self._list(request, where)
-        if where.subresource and where.subresource != "status":
-            return await self._subresources.respond(request, where, verb)
-        if verb == "get":
-            record = self.registry.record(where.resource.storage, where.name, where.namespace)
-            return record_response(where.resource, record, representation(request))
-        writes = {
-            "create": self._create,
-            "update": self._update,
-            "patch": self._patch,
-            "delete": self._delete,
-            "deletecollection": self._delete_collection,
-        }
-        return writes[verb](request, where, await request.body())
+        return update_scale(self.registry, resource, (namespace, name), scale, options)
 
     def _list(self, request: Request, where: Route) -> Response:
         resource = where.resource
@@ -289,3 +284,49 @@ def _warnings(request: Request, resource: Resource, item: JsonObject) -> Headers
         return ()
     unknown = unknown_fields(resource.kind, resource.group_version, item)
     return _warning_headers([f"unknown field {quoted(each)}" for each in unknown[:_MOST_WARNINGS]])
+
+
+_LONGEST_MANAGER = 128
+
+
+def representation(request: Request) -> Representation:
+    """The representation of the response; 406 if the client accepts none that is served."""
+    return negotiate(request.header(b"accept"), request.parameter("includeObject"))
+
+
+def list_options(request: Request) -> ListOptions:
+    """The options of a list."""
+    return ListOptions(
+        limit=request.number("limit") or 0,
+        continue_token=request.parameter("continue"),
+        version=request.parameter("resourceVersion"),
+        version_match=request.parameter("resourceVersionMatch"),
+    )
+
+
+def write_options(request: Request, kind: str) -> WriteOptions:
+    """The options of a write; *kind* is what errors call them: `CreateOptions`."""
+    if not request.parameters:
+        return WriteOptions(program=_program(request))
+    manager = request.parameter("fieldManager")
+    if len(manager) > _LONGEST_MANAGER:
+        problem = too_long("fieldManager", manager, _LONGEST_MANAGER)
+        raise invalid(kind, "meta.k8s.io", "", [problem])
+    return WriteOptions(
+        dry_run=asks_dry_run(request.parameters.get("dryRun"), kind),
+        manager=manager,
+        program=_program(request),
+        force=request.flag("force"),
+        strict=request.parameter("fieldValidation") == "Strict",
+    )
+
+
+def _program(request: Request) -> str:
+    """The name of the client program, from its `User-Agent`."""
+    return request.header(b"user-agent").partition("/")[0][:_LONGEST_MANAGER] or "unknown"
+
+
+def delete_options(request: Request, body: bytes) -> DeleteOptions:
+    """The options of a deletion, from its body or from the query."""
+    content_type = request.content_type if body else ""
+    return DeleteOptions.read(read_delete_options(body, content_type), request.parameters)

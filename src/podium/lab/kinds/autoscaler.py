@@ -6,21 +6,9 @@ Upstream: pkg/apis/autoscaling, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
-    NONE,
-    UNSET,
-    Printer,
-    age,
-    list_at,
-    name_of,
-    number_at,
-    object_at,
-    text_at,
-)
+from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.kinds.kind import NONE, KindStrategy, Printer, list_at, object_at, text_at
 from podium.objects.kinds.meta import JsonObject
 
 
@@ -31,11 +19,6 @@ def set_autoscaler_defaults(item: JsonObject) -> None:
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-
-
-def new_autoscaler_status(_item: JsonObject) -> JsonObject:
-    """The status of a new autoscaler."""
-    return {"currentReplicas": 0, "desiredReplicas": 0}
 
 
 def validate_autoscaler(item: JsonObject) -> FieldErrors:
@@ -55,21 +38,12 @@ def validate_autoscaler(item: JsonObject) -> FieldErrors:
             yield required(f"spec.scaleTargetRef.{name}")
 
 
-def _autoscaler_cells(autoscaler: JsonObject, now: float) -> list[Any]:
+def _reference(autoscaler: JsonObject, _now: float) -> str:
     target = object_at(autoscaler, "spec", "scaleTargetRef")
-    spec = object_at(autoscaler, "spec")
-    return [
-        name_of(autoscaler),
-        f"{text_at(target, 'kind')}/{text_at(target, 'name')}",
-        _targets(autoscaler),
-        str(spec.get("minReplicas", UNSET)),
-        number_at(autoscaler, "spec", "maxReplicas"),
-        number_at(autoscaler, "status", "currentReplicas"),
-        age(autoscaler, now),
-    ]
+    return f"{text_at(target, 'kind')}/{text_at(target, 'name')}"
 
 
-def _targets(autoscaler: JsonObject) -> str:
+def _targets(autoscaler: JsonObject, _now: float) -> str:
     """The metrics of an autoscaler, each as what is and what shall be."""
     shown = []
     current = list_at(autoscaler, "status", "currentMetrics")
@@ -91,11 +65,13 @@ def _targets(autoscaler: JsonObject) -> str:
 KINDS: Mapping[str, KindStrategy] = {
     "HorizontalPodAutoscaler": KindStrategy(
         set_defaults=set_autoscaler_defaults,
-        new_status=new_autoscaler_status,
+        new_status={"currentReplicas": 0, "desiredReplicas": 0},
         has_generation=True,
         validate=validate_autoscaler,
         table=Printer(
-            "Name, Reference, Targets, MinPods, #MaxPods, #Replicas, Age", _autoscaler_cells
+            "Name, Reference, Targets, MinPods=spec.minReplicas|<unset>, "
+            "#MaxPods=spec.maxReplicas, #Replicas=status.currentReplicas, Age",
+            {"Reference": _reference, "Targets": _targets},
         ),
     ),
 }

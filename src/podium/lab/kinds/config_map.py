@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, object_at, text_at
-from podium.lab.validation.metadata import config_key_reasons
+from podium.lab.api.status import FieldErrors
+from podium.lab.kinds.field_checks import config_key_reasons, validate_name
+from podium.lab.kinds.kind import KindStrategy, Printer, object_at
 from podium.objects.kinds.meta import JsonObject
 
 
@@ -29,31 +27,20 @@ def validate_data_keys(item: JsonObject) -> FieldErrors:
     """Validate the keys of a config map or a secret."""
     for field in ("data", "binaryData"):
         for name in item.get(field) or {}:
-            for reason in config_key_reasons(name):
-                yield invalid_value(f"{field}[{name}]", name, reason)
+            yield from validate_name(name, f"{field}[{name}]", config_key_reasons)
 
 
-def _config_map_cells(config: JsonObject, now: float) -> list[Any]:
-    data = len(object_at(config, "data")) + len(object_at(config, "binaryData"))
-    return [name_of(config), data, age(config, now)]
-
-
-def _secret_cells(secret: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(secret),
-        text_at(secret, "type"),
-        len(object_at(secret, "data")),
-        age(secret, now),
-    ]
+def _count(item: JsonObject, _now: float) -> int:
+    return len(object_at(item, "data")) + len(object_at(item, "binaryData"))
 
 
 KINDS: Mapping[str, KindStrategy] = {
     "ConfigMap": KindStrategy(
-        validate=validate_data_keys, table=Printer("Name, Data, Age", _config_map_cells)
+        validate=validate_data_keys, table=Printer("Name, Data, Age", {"Data": _count})
     ),
     "Secret": KindStrategy(
         set_defaults=set_secret_defaults,
         validate=validate_data_keys,
-        table=Printer("Name, Type, Data, Age", _secret_cells),
+        table=Printer("Name, Type=type, Data, Age", {"Data": _count}),
     ),
 }

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podium.cel.regular_expressions import PatternError, compile_pattern
-from podium.lab.api.field_errors import FieldError, invalid_value, not_supported, required
+from podium.lab.api.status import FieldError, invalid_value, not_supported, required
+from podium.lab.kinds.field_checks import validate_choice
 from podium.lab.kinds.kind import KindStrategy
+from podium.lab.schema.custom_rules import definition_errors, unevaluated
 from podium.lab.schema.structural import refuse_wrong_schema_types
-from podium.lab.validation.custom_rules import definition_errors, unevaluated
 from podium.objects.kinds.meta import JsonObject
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -86,8 +87,7 @@ def validate_definition(item: JsonObject) -> Iterator[FieldError]:
     if spec.get("scope") and spec["scope"] not in _SCOPES:
         yield not_supported("spec.scope", spec["scope"], _SCOPES)
     conversion = (spec.get("conversion") or {}).get("strategy") or "None"
-    if conversion not in {"None", "Webhook"}:
-        yield not_supported("spec.conversion.strategy", conversion, ["None", "Webhook"])
+    yield from validate_choice(conversion, "spec.conversion.strategy", ["None", "Webhook"])
     yield from _version_errors(spec.get("versions") or [])
 
 
@@ -126,8 +126,7 @@ def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
             where = f"{path}.additionalPrinterColumns[{number}]"
             if not column.get("jsonPath"):
                 yield required(f"{where}.jsonPath")
-            if column.get("type") not in _COLUMN_TYPES:
-                yield not_supported(f"{where}.type", column.get("type"), _COLUMN_TYPES)
+            yield from validate_choice(column.get("type"), f"{where}.type", _COLUMN_TYPES)
 
 
 def _schema_errors(schema: Any, path: str, *, is_root: bool = False) -> Iterator[FieldError]:

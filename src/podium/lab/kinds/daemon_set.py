@@ -6,16 +6,14 @@ Upstream: pkg/apis/apps, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, not_supported
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import NONE, Printer, age, labels_text, name_of, number_at, object_at
+from podium.lab.api.status import FieldErrors
+from podium.lab.kinds.field_checks import validate_choice
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
-    selector_cell,
+    TEMPLATE_CELLS,
     spec_with_template,
-    template_cells,
     validate_non_negative,
     validate_selector,
     validate_selector_unchanged,
@@ -24,12 +22,12 @@ from podium.lab.kinds.workload_fields import (
 from podium.objects.kinds.meta import JsonObject
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-
-
-def new_daemon_set_status(_item: JsonObject) -> JsonObject:
-    """The status of a new daemon set."""
-    fields = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
-    return dict.fromkeys((*fields, "numberReady"), 0)
+_NEW_STATUS = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+)
 
 
 def set_template_generation(item: JsonObject) -> None:
@@ -56,39 +54,29 @@ def validate_daemon_set(item: JsonObject) -> FieldErrors:
     yield from validate_template(item)
     yield from validate_non_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
     strategy = spec["updateStrategy"]
-    if strategy.get("type") not in {"RollingUpdate", "OnDelete"}:
-        kinds = ("RollingUpdate", "OnDelete")
-        yield not_supported("spec.updateStrategy.type", strategy.get("type"), kinds)
+    yield from validate_choice(
+        strategy.get("type"), "spec.updateStrategy.type", ("RollingUpdate", "OnDelete")
+    )
 
 
-def _daemon_set_cells(daemon_set: JsonObject, now: float) -> list[Any]:
-    status = object_at(daemon_set, "status")
-    return [
-        name_of(daemon_set),
-        number_at(status, "desiredNumberScheduled"),
-        number_at(status, "currentNumberScheduled"),
-        number_at(status, "numberReady"),
-        number_at(status, "updatedNumberScheduled"),
-        number_at(status, "numberAvailable"),
-        labels_text(object_at(daemon_set, "spec", "template", "spec", "nodeSelector")),
-        age(daemon_set, now),
-        *template_cells(daemon_set),
-        selector_cell(daemon_set) or NONE,
-    ]
+def _node_selector(daemon_set: JsonObject, _now: float) -> str:
+    return labels_text(object_at(daemon_set, "spec", "template", "spec", "nodeSelector"))
 
 
 KINDS: Mapping[str, KindStrategy] = {
     "DaemonSet": KindStrategy(
         set_defaults=set_daemon_set_defaults,
         complete_new=set_template_generation,
-        new_status=new_daemon_set_status,
+        new_status=dict.fromkeys(_NEW_STATUS, 0),
         has_generation=True,
         validate=validate_daemon_set,
         validate_update=validate_selector_unchanged,
         table=Printer(
-            "Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age, "
-            "*Containers, *Images, *Selector",
-            _daemon_set_cells,
+            "Name, #Desired=status.desiredNumberScheduled, #Current=status.currentNumberScheduled, "
+            "#Ready=status.numberReady, #Up-to-date=status.updatedNumberScheduled, "
+            "#Available=status.numberAvailable, Node Selector, Age, *Containers, *Images, "
+            "*Selector",
+            {"Node Selector": _node_selector, **TEMPLATE_CELLS},
         ),
     ),
 }

@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, not_supported
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at
+from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value, not_supported
+from podium.lab.kinds.kind import KindStrategy, Printer, number_at
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
-    selector_cell,
+    TEMPLATE_CELLS,
+    ready_cell,
     spec_with_template,
-    template_cells,
     validate_int_or_percent,
     validate_non_negative,
     validate_selector,
     validate_selector_unchanged,
     validate_template,
-    wanted_replicas,
 )
 from podium.objects.kinds.meta import JsonObject
 
@@ -81,19 +79,6 @@ def _validate_strategy(strategy: JsonObject) -> FieldErrors:
             )
 
 
-def _deployment_cells(deployment: JsonObject, now: float) -> list[Any]:
-    ready, desired = number_at(deployment, "status", "readyReplicas"), wanted_replicas(deployment)
-    return [
-        name_of(deployment),
-        f"{ready}/{desired}",
-        number_at(deployment, "status", "updatedReplicas"),
-        number_at(deployment, "status", "availableReplicas"),
-        age(deployment, now),
-        *template_cells(deployment),
-        selector_cell(deployment),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "Deployment": KindStrategy(
         set_defaults=set_deployment_defaults,
@@ -102,7 +87,12 @@ KINDS: Mapping[str, KindStrategy] = {
         validate_update=validate_selector_unchanged,
         table=Printer(
             "Name, Ready, Up-to-date, Available, Age, *Containers, *Images, *Selector",
-            _deployment_cells,
+            {
+                "Ready": ready_cell,
+                "Up-to-date": lambda item, _: number_at(item, "status", "updatedReplicas"),
+                "Available": lambda item, _: number_at(item, "status", "availableReplicas"),
+                **TEMPLATE_CELLS,
+            },
         ),
     ),
 }

@@ -6,24 +6,14 @@ Upstream: pkg/apis/policy, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at, text_at
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.field_checks import validate_label_selector
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.lab.kinds.workload_fields import validate_int_or_percent
-from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject
 
-
-def new_budget_status(_item: JsonObject) -> JsonObject:
-    """The status of a new disruption budget."""
-    return {
-        "disruptionsAllowed": 0,
-        "currentHealthy": 0,
-        "desiredHealthy": 0,
-        "expectedPods": 0,
-    }
+_COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
 def validate_budget(item: JsonObject) -> FieldErrors:
@@ -40,25 +30,15 @@ def validate_budget(item: JsonObject) -> FieldErrors:
     yield from validate_label_selector(spec.get("selector"), "spec.selector")
 
 
-def _disruption_budget_cells(budget: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(budget),
-        text_at(budget, "spec", "minAvailable", default="N/A"),
-        text_at(budget, "spec", "maxUnavailable", default="N/A"),
-        number_at(budget, "status", "disruptionsAllowed"),
-        age(budget, now),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "PodDisruptionBudget": KindStrategy(
-        new_status=new_budget_status,
+        new_status=dict.fromkeys(_COUNTS, 0),
         has_generation=True,
         validate=validate_budget,
         allows_unconditional_update=False,
         table=Printer(
-            "Name, Min Available, Max Unavailable, #Allowed Disruptions, Age",
-            _disruption_budget_cells,
+            "Name, Min Available=spec.minAvailable|N/A, Max Unavailable=spec.maxUnavailable|N/A, "
+            "#Allowed Disruptions=status.disruptionsAllowed, Age"
         ),
     ),
 }

@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, name_of, number_at, object_at, text_at, time_since
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.kind import (
+    KindStrategy,
+    Printer,
+    name_of,
+    number_at,
+    object_at,
+    text_at,
+    time_since,
+)
 from podium.objects.kinds.meta import JsonObject
 
 

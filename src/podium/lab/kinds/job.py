@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.pod import validate_pod_spec
-from podium.lab.kinds.printer import (
-    NONE,
+from podium.lab.api.encoding import parse_time
+from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.kinds.field_checks import validate_label_selector, validate_unchanged
+from podium.lab.kinds.kind import (
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -21,10 +21,9 @@ from podium.lab.kinds.printer import (
     name_of,
     number_at,
     object_at,
-    parse_time,
 )
+from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
-    IMMUTABLE,
     UNMATCHED,
     selector_cell,
     selects,
@@ -32,7 +31,6 @@ from podium.lab.kinds.workload_fields import (
     template_cells,
     validate_non_negative,
 )
-from podium.lab.validation.selectors import validate_label_selector
 from podium.objects.kinds.meta import JsonObject
 
 MAX_INT32 = 2**31 - 1
@@ -102,15 +100,10 @@ def _validate_job_template(item: JsonObject) -> FieldErrors:
 
 def validate_job_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a job: completions, selector and template are immutable."""
-    new, before = item["spec"], old["spec"]
-    indexed = new.get("completionMode") == "Indexed"
-    for field in ("completions", "selector", "template", "completionMode"):
-        if field == "completions" and indexed:
-            continue
-        if field == "template" and before.get("suspend"):
-            continue
-        if new.get(field) != before.get(field):
-            yield invalid_value(f"spec.{field}", new.get(field), IMMUTABLE)
+    loose = {"completions"} if item["spec"].get("completionMode") == "Indexed" else set()
+    loose |= {"template"} if old["spec"].get("suspend") else set()
+    fixed = ("completions", "selector", "template", "completionMode")
+    yield from validate_unchanged(item, old, *(each for each in fixed if each not in loose))
 
 
 def _job_cells(job: JsonObject, now: float) -> list[Any]:
@@ -130,7 +123,7 @@ def _job_cells(job: JsonObject, now: float) -> list[Any]:
         took,
         age(job, now),
         *template_cells(job),
-        selector_cell(job) or NONE,
+        selector_cell(job, now),
     ]
 
 

@@ -6,11 +6,9 @@ Upstream: pkg/apis/core, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.metadata import dns_label_reasons
+from podium.lab.kinds.field_checks import dns_label_reasons
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.objects.kinds.meta import JsonObject
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -31,21 +29,12 @@ def add_namespace_finalizer(item: JsonObject) -> None:
         finalizers.append("kubernetes")
 
 
-def new_namespace_status(_item: JsonObject) -> JsonObject:
-    """The status of a new namespace."""
-    return {"phase": "Active"}
-
-
-def _namespace_cells(namespace: JsonObject, now: float) -> list[Any]:
-    return [name_of(namespace), text_at(namespace, "status", "phase"), age(namespace, now)]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "Namespace": KindStrategy(
         set_defaults=set_namespace_defaults,
         complete_new=add_namespace_finalizer,
-        new_status=new_namespace_status,
+        new_status={"phase": "Active"},
         name_rule=dns_label_reasons,
-        table=Printer("Name, Status, Age", _namespace_cells),
+        table=Printer("Name, Status=status.phase, Age"),
     ),
 }

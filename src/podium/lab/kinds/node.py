@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     forbidden_field,
-    invalid_value,
     not_supported,
     required,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.field_checks import (
+    validate_label_value,
+    validate_qualified_name,
+    validate_quantity,
+)
+from podium.lab.kinds.kind import (
     NONE,
     UNKNOWN,
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -28,11 +32,8 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.pod_fields import EFFECTS
-from podium.lab.validation.quantities import validate_quantity
-from podium.lab.validation.selectors import validate_qualified_name
+from podium.lab.kinds.pod_fields import EFFECTS
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import is_label_value, label_value_reasons
 
 _ROLE_LABEL = "node-role.kubernetes.io/"
 
@@ -61,9 +62,7 @@ def validate_taints(found: list[JsonObject], path: str) -> FieldErrors:
         here = f"{path}[{index}]"
         name, value, effect = (each.get(field) or "" for field in ("key", "value", "effect"))
         yield from validate_qualified_name(name, f"{here}.key")
-        if not is_label_value(value):
-            for reason in label_value_reasons(value):
-                yield invalid_value(f"{here}.value", value, reason)
+        yield from validate_label_value(value, f"{here}.value")
         if not effect:
             yield required(f"{here}.effect")
         elif effect not in EFFECTS:

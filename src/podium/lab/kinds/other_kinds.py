@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.api.status import FieldErrors, invalid_value
+from podium.lab.kinds.field_checks import path_segment_reasons
+from podium.lab.kinds.kind import (
     NONE,
+    KindStrategy,
     Printer,
     age,
     container_cells,
@@ -20,15 +21,8 @@ from podium.lab.kinds.printer import (
     name_of,
     number_at,
     object_at,
-    text_at,
 )
-from podium.lab.kinds.workload_fields import wanted_replicas
-from podium.lab.validation.metadata import path_segment_reasons
 from podium.objects.kinds.meta import JsonObject
-
-
-def _named_cells(object_: JsonObject, now: float) -> list[Any]:
-    return [name_of(object_), age(object_, now)]
 
 
 def _quota_cells(quota: JsonObject, now: float) -> list[Any]:
@@ -70,11 +64,6 @@ def _pod_template_cells(template: JsonObject, _now: float) -> list[Any]:
     ]
 
 
-def _scale_cells(scale: JsonObject, now: float) -> list[Any]:
-    name = name_of(scale)
-    return [name, wanted_replicas(scale), number_at(scale, "status", "replicas"), age(scale, now)]
-
-
 def validate_lease(item: JsonObject) -> FieldErrors:
     """Validate a lease: its duration and its transitions."""
     spec = item.get("spec") or {}
@@ -85,10 +74,6 @@ def validate_lease(item: JsonObject) -> FieldErrors:
     if changes is not None and changes < 0:
         what = "must be greater than or equal to 0"
         yield invalid_value("spec.leaseTransitions", changes, what)
-
-
-def _lease_cells(lease: JsonObject, now: float) -> list[Any]:
-    return [name_of(lease), text_at(lease, "spec", "holderIdentity"), age(lease, now)]
 
 
 def set_limit_range_defaults(item: JsonObject) -> None:
@@ -116,7 +101,7 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_lease,
         allows_unconditional_update=False,
         allows_create_on_update=True,
-        table=Printer("Name, Holder, Age", _lease_cells),
+        table=Printer("Name, Holder=spec.holderIdentity, Age"),
     ),
     "LimitRange": KindStrategy(set_defaults=set_limit_range_defaults),
     "PodTemplate": KindStrategy(
@@ -125,6 +110,8 @@ KINDS: Mapping[str, KindStrategy] = {
     "ResourceQuota": KindStrategy(table=Printer("Name, Request, Limit, Age", _quota_cells)),
     "Role": KindStrategy(name_rule=path_segment_reasons),
     "RoleBinding": KindStrategy(name_rule=path_segment_reasons),
-    "Scale": KindStrategy(table=Printer("Name, #Desired, #Available, Age", _scale_cells)),
-    "ServiceAccount": KindStrategy(table=Printer("Name, Age", _named_cells)),
+    "Scale": KindStrategy(
+        table=Printer("Name, #Desired=spec.replicas, #Available=status.replicas, Age")
+    ),
+    "ServiceAccount": KindStrategy(table=Printer("Name, Age")),
 }

@@ -1,4 +1,4 @@
-"""Persistent volumes: defaults, validation, table; and what claims have in common with them.
+"""Persistent volumes and their claims: defaults, validation, table.
 
 Upstream: pkg/apis/core, pkg/printers/internalversion.
 """
@@ -8,27 +8,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     forbidden_field,
     invalid_value,
     not_supported,
     required,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.field_checks import (
+    dns_subdomain_reasons,
+    is_positive,
+    validate_choice,
+    validate_label_selector,
+    validate_name,
+    validate_node_selector,
+)
+from podium.lab.kinds.kind import (
     UNSET,
+    KindStrategy,
     Printer,
     age,
+    defaults,
     list_at,
     metadata_of,
     name_of,
     object_at,
     text_at,
 )
-from podium.lab.validation.metadata import dns_subdomain_reasons
-from podium.lab.validation.quantities import is_positive
-from podium.lab.validation.selectors import validate_node_selector
 from podium.objects.kinds.meta import JsonObject
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -47,24 +53,17 @@ _OTHER_FIELDS = frozenset(
 )  # fmt: skip
 
 
-def pending_status(_item: JsonObject) -> JsonObject:
-    """The status of a new claim or volume."""
-    return {"phase": "Pending"}
-
-
 def validate_access_modes(spec: JsonObject) -> FieldErrors:
     """Validate the access modes of a claim or volume."""
     for mode in spec.get("accessModes") or ():
-        if mode not in _ACCESS_MODES:
-            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
+        yield from validate_choice(mode, "spec.accessModes", _ACCESS_MODES)
 
 
 def validate_class_and_mode(spec: JsonObject) -> FieldErrors:
     """Validate the name of the class and the volume mode."""
     name = spec.get("storageClassName")
     if name:
-        for reason in dns_subdomain_reasons(name):
-            yield invalid_value("spec.storageClassName", name, reason)
+        yield from validate_name(name, "spec.storageClassName", dns_subdomain_reasons)
     mode = spec.get("volumeMode")
     if mode is not None and mode not in _VOLUME_MODES:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
@@ -106,9 +105,9 @@ def validate_volume(item: JsonObject) -> FieldErrors:
         what = "must be greater than zero"
         yield invalid_value("spec.capacity[storage]", str(capacity["storage"]), what)
     policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy not in {"Delete", "Recycle", "Retain"}:
-        kinds = ("Delete", "Recycle", "Retain")
-        yield not_supported("spec.persistentVolumeReclaimPolicy", policy, kinds)
+    yield from validate_choice(
+        policy, "spec.persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain")
+    )
     wanted = (spec.get("nodeAffinity") or {}).get("required")
     if spec.get("nodeAffinity") is not None and wanted is None:
         yield required("spec.nodeAffinity.required", "must specify required node constraints")
@@ -152,15 +151,75 @@ def _volume_cells(volume: JsonObject, now: float) -> list[Any]:
     ]
 
 
+def validate_claim(item: JsonObject) -> FieldErrors:
+    """Validate the access modes, size, selector and class of a claim."""
+    spec = item.get("spec") or {}
+    yield from validate_label_selector(spec.get("selector"), "spec.selector")
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    yield from validate_access_modes(spec)
+    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if size is None:
+        yield required("spec.resources[storage]")
+    elif not is_positive(size):
+        yield invalid_value("spec.resources[storage]", str(size), "must be greater than zero")
+    yield from validate_class_and_mode(spec)
+
+
+def validate_claim_update(item: JsonObject, old: JsonObject) -> FieldErrors:
+    """Validate an update of a claim: only its volume, class and size can be set later."""
+    new, before = dict(item.get("spec") or {}), dict(old.get("spec") or {})
+    loose = {"volumeName"} if not before.get("volumeName") else set()
+    if not before.get("storageClassName"):
+        loose.add("storageClassName")
+    bound = (old.get("status") or {}).get("phase") == "Bound"
+    loose |= {"resources", "volumeAttributesClassName"} if bound else set()
+    fixed = [{key: each[key] for key in each if key not in loose} for each in (new, before)]
+    if fixed[0] != fixed[1]:
+        yield forbidden_field(
+            "spec",
+            "spec is immutable after creation except resources.requests and "
+            "volumeAttributesClassName for bound claims",
+        )
+
+
+def _claim_cells(claim: JsonObject, now: float) -> list[Any]:
+    spec, status = object_at(claim, "spec"), object_at(claim, "status")
+    volume = text_at(spec, "volumeName")
+    is_terminating = metadata_of(claim).get("deletionTimestamp")
+    return [
+        name_of(claim),
+        "Terminating" if is_terminating else text_at(status, "phase"),
+        volume,
+        text_at(status, "capacity", "storage", default="0") if volume else "",
+        access_modes_cell(status) if volume else "",
+        storage_class_cell(claim),
+        text_at(spec, "volumeAttributesClassName", default=UNSET),
+        age(claim, now),
+        text_at(spec, "volumeMode", default=UNSET),
+    ]
+
+
 KINDS: Mapping[str, KindStrategy] = {
     "PersistentVolume": KindStrategy(
         set_defaults=set_volume_defaults,
-        new_status=pending_status,
+        new_status={"phase": "Pending"},
         validate=validate_volume,
         table=Printer(
             "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, "
             "VolumeAttributesClass, Reason, Age, *VolumeMode",
             _volume_cells,
+        ),
+    ),
+    "PersistentVolumeClaim": KindStrategy(
+        set_defaults=defaults({"spec": {"volumeMode": "Filesystem"}}),
+        new_status={"phase": "Pending"},
+        validate=validate_claim,
+        validate_update=validate_claim_update,
+        table=Printer(
+            "Name, Status, Volume, Capacity, Access Modes, StorageClass, VolumeAttributesClass, "
+            "Age, *VolumeMode",
+            _claim_cells,
         ),
     ),
 }

@@ -9,19 +9,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.encoding import parse_time
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     duplicate,
     forbidden_field,
     invalid_value,
-    not_supported,
     required,
 )
-from podium.lab.kinds.device_fields import validate_label
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.device_class import validate_label
+from podium.lab.kinds.field_checks import (
+    NameRule,
+    dns_label_reasons,
+    dns_subdomain_reasons,
+    validate_choice,
+    validate_name,
+    validate_quantity,
+)
+from podium.lab.kinds.kind import (
     NONE,
+    KindStrategy,
     Printer,
     age,
     condition_status,
@@ -30,17 +38,14 @@ from podium.lab.kinds.printer import (
     name_of,
     number_at,
     object_at,
-    parse_time,
     text_at,
     time_since,
 )
-from podium.lab.validation.metadata import NameRule, dns_label_reasons, dns_subdomain_reasons
-from podium.lab.validation.pod_fields import (
+from podium.lab.kinds.pod_fields import (
     validate_containers,
     validate_placement,
     validate_unique_name,
 )
-from podium.lab.validation.quantities import validate_quantity
 from podium.objects.kinds.meta import JsonObject
 
 _DEFAULT_MODE = 0o644
@@ -233,8 +238,7 @@ def _validate_pod_claim(claim: JsonObject, path: str, names: set[str]) -> FieldE
         what = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
         yield invalid_value(path, claim, what)
     for field in given:
-        for reason in dns_subdomain_reasons(claim[field]):
-            yield invalid_value(f"{path}.{field}", claim[field], reason)
+        yield from validate_name(claim[field], f"{path}.{field}", dns_subdomain_reasons)
 
 
 def _validate_used_claims(used: Iterable[JsonObject], path: str, names: set[str]) -> FieldErrors:
@@ -288,10 +292,8 @@ def validate_pod_spec(spec: JsonObject, path: str, claimed: Iterable[str] = ()) 
         yield from validate_containers(
             spec["initContainers"], f"{path}.initContainers", volumes, seen
         )
-    if spec.get("restartPolicy") not in RESTART_POLICIES:
-        yield not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
-    if spec.get("dnsPolicy") not in _DNS_POLICIES:
-        yield not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
+    yield from validate_choice(spec.get("restartPolicy"), f"{path}.restartPolicy", RESTART_POLICIES)
+    yield from validate_choice(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
     yield from _validate_names(spec, path)
     seconds = spec.get("activeDeadlineSeconds")
     if seconds is not None and not 1 <= seconds <= _MAX_SECONDS:
@@ -310,8 +312,7 @@ def _validate_names(spec: JsonObject, path: str) -> FieldErrors:
     for field, check in _NAME_FIELDS:
         name = spec.get(field)
         if name:
-            for reason in check(name):
-                yield invalid_value(f"{path}.{field}", name, reason)
+            yield from validate_name(name, f"{path}.{field}", check)
 
 
 def _validate_volumes(volumes: list[JsonObject], path: str, names: set[str]) -> FieldErrors:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of
+from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value, required
+from podium.lab.kinds.field_checks import validate_unchanged
+from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of
 from podium.objects.kinds.meta import JsonObject
 
 #: Fields of which exactly one member is set.
@@ -51,9 +51,9 @@ def validate_pod_group(item: JsonObject) -> FieldErrors:
 def validate_pod_group_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a pod group: of its specification, only minCount may change."""
     spec, before = item.get("spec") or {}, old.get("spec") or {}
-    for field in ("priorityClassName", "priority", "disruptionMode", "workloadRef"):
-        if spec.get(field) != before.get(field):
-            yield invalid_value(f"spec.{field}", spec.get(field), "field is immutable")
+    yield from validate_unchanged(
+        item, old, "priorityClassName", "priority", "disruptionMode", "workloadRef"
+    )
     if set(spec.get("schedulingPolicy") or {}) != set(before.get("schedulingPolicy") or {}):
         policy = spec.get("schedulingPolicy")
         yield invalid_value("spec.schedulingPolicy", policy, "field is immutable")

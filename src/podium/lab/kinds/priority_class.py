@@ -6,21 +6,14 @@ Upstream: pkg/apis/scheduling, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value, not_supported
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at, text_at
+from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value
+from podium.lab.kinds.field_checks import validate_choice
+from podium.lab.kinds.kind import KindStrategy, Printer, defaults
 from podium.objects.kinds.meta import JsonObject
 
 _HIGHEST_PRIORITY = 1_000_000_000
 _SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
-
-
-def set_priority_class_defaults(item: JsonObject) -> None:
-    """Set the defaults of a priority class."""
-    item.setdefault("value", 0)
-    item.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
 def validate_priority_class(item: JsonObject) -> FieldErrors:
@@ -38,9 +31,7 @@ def validate_priority_class(item: JsonObject) -> FieldErrors:
             "value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
         )
     policy = item.get("preemptionPolicy")
-    if policy not in {"PreemptLowerPriority", "Never"}:
-        supported = ("PreemptLowerPriority", "Never")
-        yield not_supported("preemptionPolicy", policy, supported)
+    yield from validate_choice(policy, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
 
 
 def validate_priority_class_update(item: JsonObject, old: JsonObject) -> FieldErrors:
@@ -51,25 +42,15 @@ def validate_priority_class_update(item: JsonObject, old: JsonObject) -> FieldEr
         yield invalid_value("preemptionPolicy", item.get("preemptionPolicy"), "field is immutable")
 
 
-def _priority_class_cells(priority: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(priority),
-        number_at(priority, "value"),
-        bool(priority.get("globalDefault")),
-        age(priority, now),
-        text_at(priority, "preemptionPolicy"),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "PriorityClass": KindStrategy(
-        set_defaults=set_priority_class_defaults,
+        set_defaults=defaults({"value": 0, "preemptionPolicy": "PreemptLowerPriority"}),
         has_generation=True,
         validate=validate_priority_class,
         validate_update=validate_priority_class_update,
         table=Printer(
-            "Name, #Value, ?Global-Default, Age, PreemptionPolicy",
-            _priority_class_cells,
+            "Name, #Value=value, ?Global-Default=globalDefault, Age, "
+            "PreemptionPolicy=preemptionPolicy"
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""Replica sets: defaults, validation, table.
+"""Replica sets and replication controllers: defaults, validation, table.
 
 Upstream: pkg/apis/apps, pkg/printers/internalversion.
 """
@@ -6,15 +6,14 @@ Upstream: pkg/apis/apps, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import NONE, Printer
+from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
+from podium.lab.kinds.field_checks import validate_labels
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
+from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
-    new_replica_status,
-    replicated_cells,
-    selector_cell,
+    TEMPLATE_CELLS,
+    UNMATCHED,
     spec_with_template,
     validate_non_negative,
     validate_selector,
@@ -22,6 +21,7 @@ from podium.lab.kinds.workload_fields import (
     validate_template,
 )
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.selectors.selectors import from_map_literal
 
 
 def set_replica_set_defaults(item: JsonObject) -> None:
@@ -36,20 +36,63 @@ def validate_replica_set(item: JsonObject) -> FieldErrors:
     yield from validate_template(item)
 
 
-def _replica_set_cells(replica_set: JsonObject, now: float) -> list[Any]:
-    return [*replicated_cells(replica_set, now), selector_cell(replica_set) or NONE]
+def _template_labels(item: JsonObject) -> JsonObject:
+    labels: JsonObject = item["spec"]["template"]["metadata"].get("labels") or {}
+    return labels
+
+
+def set_replication_controller_defaults(item: JsonObject) -> None:
+    """Set the defaults of a replication controller: the template gives selector and labels."""
+    spec = spec_with_template(item)
+    spec.setdefault("replicas", 1)
+    labels = _template_labels(item)
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        item.setdefault("metadata", {}).setdefault("labels", dict(labels))
+
+
+def validate_replication_controller(item: JsonObject) -> FieldErrors:
+    """Validate a replication controller, whose selector is a map of labels."""
+    spec = item["spec"]
+    selector = spec.get("selector") or {}
+    if not selector:
+        yield required("spec.selector")
+    yield from validate_non_negative(spec, "spec", "replicas", "minReadySeconds")
+    made = spec["template"]
+    labels = made["metadata"].get("labels") or {}
+    if selector and not from_map_literal(selector).matches(labels):
+        yield invalid_value("spec.template.metadata.labels", labels, UNMATCHED)
+    yield from validate_labels(labels, "spec.template.metadata.labels")
+    yield from validate_pod_spec(made["spec"], "spec.template.spec")
+    policy = made["spec"].get("restartPolicy")
+    if policy != "Always":
+        yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+
+
+def _selector_cell(controller: JsonObject, _now: float) -> str:
+    return labels_text(object_at(controller, "spec", "selector"))
+
+
+_COLUMNS = (
+    "Name, #Desired=spec.replicas, #Current=status.replicas, #Ready=status.readyReplicas, Age, "
+    "*Containers, *Images, *Selector"
+)
 
 
 KINDS: Mapping[str, KindStrategy] = {
     "ReplicaSet": KindStrategy(
         set_defaults=set_replica_set_defaults,
-        new_status=new_replica_status,
+        new_status={"replicas": 0},
         has_generation=True,
         validate=validate_replica_set,
         validate_update=validate_selector_unchanged,
-        table=Printer(
-            "Name, #Desired, #Current, #Ready, Age, *Containers, *Images, *Selector",
-            _replica_set_cells,
-        ),
+        table=Printer(_COLUMNS, TEMPLATE_CELLS),
+    ),
+    "ReplicationController": KindStrategy(
+        set_defaults=set_replication_controller_defaults,
+        new_status={"replicas": 0},
+        has_generation=True,
+        validate=validate_replication_controller,
+        table=Printer(_COLUMNS, {**TEMPLATE_CELLS, "Selector": _selector_cell}),
     ),
 }

@@ -6,9 +6,9 @@ Upstream: pkg/apis/resource, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     forbidden_field,
@@ -17,10 +17,9 @@ from podium.lab.api.field_errors import (
     required,
     too_many,
 )
-from podium.lab.kinds.device_fields import (
+from podium.lab.kinds.device_class import (
     EFFECTS,
     MOST_ITEMS,
-    name_and_age,
     validate_binding_conditions,
     validate_class_name,
     validate_config,
@@ -34,10 +33,14 @@ from podium.lab.kinds.device_fields import (
     validate_selector,
     validate_share,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, list_at, metadata_of, name_of, object_at
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
+from podium.lab.kinds.field_checks import (
+    IMMUTABLE,
+    validate_labels,
+    validate_name,
+    validate_node_selector,
+    validate_qualified_name,
+)
+from podium.lab.kinds.kind import KindStrategy, Printer, list_at, metadata_of, object_at
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import label_value_reasons
 
@@ -51,7 +54,6 @@ _NOT_A_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
 )
-_IMMUTABLE: Final = "field is immutable"
 
 
 def set_resource_claim_defaults(item: JsonObject) -> None:
@@ -82,20 +84,16 @@ def _alternatives(request: JsonObject) -> Iterator[JsonObject]:
 def drop_released_devices(status: JsonObject, before: JsonObject) -> None:
     """Remove what drivers reported of devices that are no longer allocated."""
     released = _allocated(before) - _allocated(status)
-    kept = [each for each in status.get("devices") or () if _device_identity(each) not in released]
+    kept = [each for each in status.get("devices") or () if _identity(each) not in released]
     if kept:
         status["devices"] = kept
     else:
         status.pop("devices", None)
 
 
-def _allocated(status: JsonObject) -> set[tuple[str, ...]]:
+def _allocated(status: JsonObject) -> set[str]:
     devices = (status.get("allocation") or {}).get("devices") or {}
-    return {_device_identity(each) for each in devices.get("results") or ()}
-
-
-def _device_identity(device: JsonObject) -> tuple[str, ...]:
-    return tuple(device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
+    return {_identity(each) for each in devices.get("results") or ()}
 
 
 #: Names of requests with those of their alternatives.
@@ -111,7 +109,7 @@ def validate_resource_claim(item: JsonObject) -> FieldErrors:
 def validate_resource_claim_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a claim or a template: the spec cannot change."""
     if item.get("spec") != old.get("spec"):
-        yield invalid_value("spec", item.get("spec"), _IMMUTABLE)
+        yield invalid_value("spec", item.get("spec"), IMMUTABLE)
 
 
 def validate_claim_template(item: JsonObject) -> FieldErrors:
@@ -199,8 +197,7 @@ def _validate_toleration(toleration: JsonObject, path: str) -> FieldErrors:
         if value:
             yield invalid_value(f"{path}.value", value, "must be empty for operator `Exists`")
     elif operator == "Equal":
-        for reason in label_value_reasons(value):
-            yield invalid_value(f"{path}.value", value, reason)
+        yield from validate_name(value, f"{path}.value", label_value_reasons)
     elif not operator:
         yield required(f"{path}.operator")
     else:
@@ -263,8 +260,7 @@ def validate_resource_claim_status(item: JsonObject, old: JsonObject) -> FieldEr
         most=_MOST_CONSUMERS,
         key=lambda each: each.get("uid") or "",
     )
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_identity(each) for each in results}
+    allocated = _allocated(status)
     yield from validate_items(
         status.get("devices") or (),
         "status.devices",
@@ -275,7 +271,7 @@ def validate_resource_claim_status(item: JsonObject, old: JsonObject) -> FieldEr
     yield from _validate_reservations(item, consumers, before)
     if allocation is not None and before.get("allocation") is not None:
         if allocation != before["allocation"]:
-            yield invalid_value("status.allocation", allocation, _IMMUTABLE)
+            yield invalid_value("status.allocation", allocation, IMMUTABLE)
     elif allocation is not None:
         names = _request_names(item.get("spec") or {})
         yield from _validate_allocation(allocation, "status.allocation", names)
@@ -362,11 +358,7 @@ def _validate_allocated_config(config: JsonObject, path: str, names: _Requests) 
     yield from _validate_claim_config(config, path, names)
 
 
-def _claim_cells(item: JsonObject, now: float) -> list[Any]:
-    return [name_of(item), _claim_state(item), age(item, now)]
-
-
-def _claim_state(item: JsonObject) -> str:
+def _claim_state(item: JsonObject, _now: float) -> str:
     deleted = "deletionTimestamp" in metadata_of(item)
     states = ["deleted"] if deleted else []
     if object_at(item, "status", "allocation"):
@@ -399,12 +391,12 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_resource_claim,
         validate_update=validate_resource_claim_update,
         validate_status=validate_resource_claim_status,
-        table=Printer("Name, State, Age", _claim_cells),
+        table=Printer("Name, State, Age", {"State": _claim_state}),
     ),
     "ResourceClaimTemplate": ResourceClaimStrategy(
         set_defaults=set_claim_template_defaults,
         validate=validate_claim_template,
         validate_update=validate_resource_claim_update,
-        table=Printer("Name, Age", name_and_age),
+        table=Printer("Name, Age"),
     ),
 }

@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldError,
     FieldErrors,
     forbidden_field,
     invalid_value,
-    not_supported,
     required,
     too_long,
     too_many,
 )
-from podium.lab.kinds.device_fields import (
-    EFFECTS,
+from podium.lab.kinds.device_class import (
     validate_attribute_name,
     validate_binding_conditions,
     validate_device_name,
@@ -29,13 +27,17 @@ from podium.lab.kinds.device_fields import (
     validate_items,
     validate_label,
     validate_pool_name,
+    validate_taint,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, text_at
-from podium.lab.validation.metadata import dns_subdomain_reasons
-from podium.lab.validation.selectors import validate_node_selector, validate_qualified_name
+from podium.lab.kinds.field_checks import (
+    IMMUTABLE,
+    dns_subdomain_reasons,
+    validate_name,
+    validate_node_selector,
+    validate_unchanged,
+)
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import label_value_reasons
 from podium.objects.quantity import nano
 
 _MOST_DEVICES: Final = 128
@@ -48,7 +50,6 @@ _MOST_FACTS: Final = 32
 _MOST_TAINTS: Final = 16
 _MOST_VALUE: Final = 64
 _MOST_OPTIONS: Final = 10
-_IMMUTABLE: Final = "field is immutable"
 _ONE_PLACE: Final = "exactly one of {} is required"
 _SEVERAL: Final = ", but multiple fields are set"
 _SLICE_PLACES: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
@@ -109,10 +110,8 @@ def validate_resource_slice_update(item: JsonObject, old: JsonObject) -> FieldEr
     new, before = item.get("spec") or {}, old.get("spec") or {}
     name = (new.get("pool") or {}).get("name")
     if name != (before.get("pool") or {}).get("name"):
-        yield invalid_value("spec.pool.name", name, _IMMUTABLE)
-    for field in ("driver", "nodeName"):
-        if new.get(field) != before.get(field):
-            yield invalid_value(f"spec.{field}", new.get(field), _IMMUTABLE)
+        yield invalid_value("spec.pool.name", name, IMMUTABLE)
+    yield from validate_unchanged(item, old, "driver", "nodeName")
 
 
 def _validate_pool(pool: JsonObject, path: str) -> FieldErrors:
@@ -155,8 +154,7 @@ def _validate_place(spec: JsonObject) -> FieldErrors:
 
 
 def _validate_node_name(name: str, path: str) -> FieldErrors:
-    for reason in dns_subdomain_reasons(name):
-        yield invalid_value(path, name, reason)
+    yield from validate_name(name, path, dns_subdomain_reasons)
 
 
 def _validate_device(device: JsonObject, path: str, *, per_device: bool) -> FieldErrors:
@@ -336,34 +334,12 @@ def _validate_counters(holder: JsonObject, path: str, name_field: str) -> FieldE
             yield from validate_label(name, here)
 
 
-def validate_taint(taint: JsonObject, path: str) -> FieldErrors:
-    """Validate the taint of a device."""
-    yield from validate_qualified_name(taint.get("key") or "", f"{path}.key")
-    value, effect = taint.get("value") or "", taint.get("effect") or ""
-    for reason in label_value_reasons(value) if value else ():
-        yield invalid_value(f"{path}.value", value, reason)
-    if not effect:
-        yield required(f"{path}.effect")
-    elif effect not in EFFECTS:
-        yield not_supported(f"{path}.effect", effect, EFFECTS)
-
-
-def _slice_cells(item: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(item),
-        text_at(item, "spec", "nodeName"),
-        text_at(item, "spec", "driver"),
-        text_at(item, "spec", "pool", "name"),
-        age(item, now),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "ResourceSlice": KindStrategy(
         set_defaults=set_slice_defaults,
         has_generation=True,
         validate=validate_resource_slice,
         validate_update=validate_resource_slice_update,
-        table=Printer("Name, Node, Driver, Pool, Age", _slice_cells),
+        table=Printer("Name, Node=spec.nodeName, Driver=spec.driver, Pool=spec.pool.name, Age"),
     ),
 }

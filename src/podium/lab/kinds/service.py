@@ -9,17 +9,23 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from podium.lab.api.field_errors import (
+from podium.lab.api.status import (
     FieldErrors,
     duplicate,
     invalid_value,
-    not_supported,
     required,
 )
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.kinds.field_checks import (
+    dns_1035_label_reasons,
+    port_name_reasons,
+    validate_choice,
+    validate_labels,
+    validate_name,
+)
+from podium.lab.kinds.kind import (
     NONE,
     UNKNOWN,
+    KindStrategy,
     Printer,
     age,
     first_three,
@@ -29,12 +35,7 @@ from podium.lab.kinds.printer import (
     object_at,
     text_at,
 )
-from podium.lab.validation.metadata import (
-    dns_1035_label_reasons,
-    port_name_reasons,
-    validate_labels,
-)
-from podium.lab.validation.pod_fields import PROTOCOLS, validate_port_number
+from podium.lab.kinds.pod_fields import PROTOCOLS, validate_port_number
 from podium.objects.kinds.meta import JsonObject
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -57,11 +58,6 @@ def set_service_defaults(item: JsonObject) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
 
 
-def new_service_status(_item: JsonObject) -> JsonObject:
-    """The status of a new service."""
-    return {"loadBalancer": {}}
-
-
 def validate_service(item: JsonObject) -> FieldErrors:
     """Validate a service: its type, ports, selector, session affinity and cluster IP."""
     spec = item["spec"]
@@ -74,11 +70,10 @@ def validate_service(item: JsonObject) -> FieldErrors:
     yield from _validate_service_ports(spec.get("ports") or [])
     if spec.get("selector"):
         yield from validate_labels(spec["selector"], "spec.selector")
-    if spec.get("sessionAffinity") not in {"ClientIP", "None"}:
-        supported = ("ClientIP", "None")
-        yield not_supported("spec.sessionAffinity", spec.get("sessionAffinity"), supported)
-    if kind not in _SERVICE_TYPES:
-        yield not_supported("spec.type", kind, _SERVICE_TYPES)
+    yield from validate_choice(
+        spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None")
+    )
+    yield from validate_choice(kind, "spec.type", _SERVICE_TYPES)
     address = spec.get("clusterIP")
     if address and not headless and not _is_address(address):
         yield invalid_value(
@@ -109,8 +104,7 @@ def _validate_service_ports(ports: list[JsonObject]) -> FieldErrors:
         names.add(name)
         number, protocol = each.get("port") or 0, each.get("protocol") or ""
         yield from validate_port_number(number, f"{here}.port")
-        if protocol not in PROTOCOLS:
-            yield not_supported(f"{here}.protocol", protocol, PROTOCOLS)
+        yield from validate_choice(protocol, f"{here}.protocol", PROTOCOLS)
         yield from _validate_target_port(each.get("targetPort") or number, f"{here}.targetPort")
         if (protocol, number) in seen:
             yield duplicate(here, each)
@@ -119,8 +113,7 @@ def _validate_service_ports(ports: list[JsonObject]) -> FieldErrors:
 
 def _validate_target_port(target: int | str, path: str) -> FieldErrors:
     if isinstance(target, str):
-        for reason in port_name_reasons(target):
-            yield invalid_value(path, target, reason)
+        yield from validate_name(target, path, port_name_reasons)
     else:
         yield from validate_port_number(target, path)
 
@@ -201,7 +194,7 @@ KINDS: Mapping[str, KindStrategy] = {
     ),
     "Service": KindStrategy(
         set_defaults=set_service_defaults,
-        new_status=new_service_status,
+        new_status={"loadBalancer": {}},
         name_rule=dns_1035_label_reasons,
         validate=validate_service,
         validate_update=validate_service_update,

@@ -6,20 +6,17 @@ Upstream: pkg/apis/apps, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, invalid_value
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import Printer, age, name_of, number_at
+from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value
+from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
-    new_replica_status,
+    TEMPLATE_CELLS,
+    ready_cell,
     spec_with_template,
-    template_cells,
     validate_non_negative,
     validate_selector,
     validate_template,
-    wanted_replicas,
 )
 from podium.objects.kinds.meta import JsonObject
 
@@ -77,23 +74,15 @@ def validate_stateful_set_update(item: JsonObject, old: JsonObject) -> FieldErro
         )
 
 
-def _stateful_set_cells(stateful_set: JsonObject, now: float) -> list[Any]:
-    ready = number_at(stateful_set, "status", "readyReplicas")
-    return [
-        name_of(stateful_set),
-        f"{ready}/{wanted_replicas(stateful_set)}",
-        age(stateful_set, now),
-        *template_cells(stateful_set),
-    ]
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "StatefulSet": KindStrategy(
         set_defaults=set_stateful_set_defaults,
-        new_status=new_replica_status,
+        new_status={"replicas": 0},
         has_generation=True,
         validate=validate_stateful_set,
         validate_update=validate_stateful_set_update,
-        table=Printer("Name, Ready, Age, *Containers, *Images", _stateful_set_cells),
+        table=Printer(
+            "Name, Ready, Age, *Containers, *Images", {"Ready": ready_cell, **TEMPLATE_CELLS}
+        ),
     ),
 }

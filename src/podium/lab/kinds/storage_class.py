@@ -1,4 +1,4 @@
-"""Storage classes: defaults, validation, table.
+"""Storage classes, CSI drivers and nodes, capacities and attachments: defaults, validation, table.
 
 Upstream: pkg/apis/storage, pkg/printers/internalversion.
 """
@@ -8,30 +8,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.lab.api.field_errors import FieldErrors, forbidden_field, not_supported, required
-from podium.lab.kinds.kind import KindStrategy
-from podium.lab.kinds.printer import (
+from podium.lab.api.encoding import parse_time
+from podium.lab.api.status import (
+    FieldErrors,
+    forbidden_field,
+    required,
+)
+from podium.lab.kinds.field_checks import (
+    dns_subdomain_reasons,
+    validate_choice,
+    validate_name,
+    validate_qualified_name,
+)
+from podium.lab.kinds.kind import (
+    NONE,
+    UNSET,
+    KindStrategy,
     Printer,
     age,
+    defaults,
+    list_at,
     metadata_of,
     name_of,
     object_at,
-    parse_time,
     text_at,
 )
-from podium.lab.validation.selectors import validate_qualified_name
 from podium.objects.kinds.meta import JsonObject
 
 _IS_DEFAULT_CLASS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-
-
-def set_storage_class_defaults(item: JsonObject) -> None:
-    """Set the defaults of a storage class."""
-    item.setdefault("reclaimPolicy", "Delete")
-    item.setdefault("volumeBindingMode", "Immediate")
+_DRIVER_DEFAULTS = {
+    "attachRequired": True,
+    "podInfoOnMount": False,
+    "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType",
+    "volumeLifecycleModes": ["Persistent"],
+}
 
 
 def validate_storage_class(item: JsonObject) -> FieldErrors:
@@ -41,11 +55,9 @@ def validate_storage_class(item: JsonObject) -> FieldErrors:
         yield required("provisioner")
     else:
         yield from validate_qualified_name(provisioner.lower(), "provisioner")
-    if item.get("reclaimPolicy") not in {"Delete", "Retain"}:
-        yield not_supported("reclaimPolicy", item.get("reclaimPolicy"), ("Delete", "Retain"))
+    yield from validate_choice(item.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")
-    if item.get("volumeBindingMode") not in modes:
-        yield not_supported("volumeBindingMode", item.get("volumeBindingMode"), modes)
+    yield from validate_choice(item.get("volumeBindingMode"), "volumeBindingMode", modes)
 
 
 def validate_storage_class_update(item: JsonObject, old: JsonObject) -> FieldErrors:
@@ -80,9 +92,37 @@ def _mark_default(classes: Sequence[JsonObject], rows: Sequence[JsonObject]) -> 
         rows[min(found)[2]]["cells"][0] += " (default)"
 
 
+def validate_csi_node(item: JsonObject) -> FieldErrors:
+    """Validate the CSI drivers of a node."""
+    for index, each in enumerate((item.get("spec") or {}).get("drivers") or ()):
+        here = f"spec.drivers[{index}]"
+        name = each.get("name") or ""
+        if not name:
+            yield required(f"{here}.name")
+        yield from validate_name(name, f"{here}.name", dns_subdomain_reasons)
+        if not each.get("nodeID"):
+            yield required(f"{here}.nodeID")
+
+
+def _csi_driver_cells(driver: JsonObject, now: float) -> list[Any]:
+    spec = object_at(driver, "spec")
+    requests = spec.get("tokenRequests")
+    audiences = ",".join(str(each.get("audience", "")) for each in requests or [])
+    return [
+        name_of(driver),
+        spec.get("attachRequired") is not False,
+        bool(spec.get("podInfoOnMount")),
+        bool(spec.get("storageCapacity")),
+        UNSET if requests is None else audiences,
+        bool(spec.get("requiresRepublish")),
+        ",".join(map(str, list_at(spec, "volumeLifecycleModes"))) or NONE,
+        age(driver, now),
+    ]
+
+
 KINDS: Mapping[str, KindStrategy] = {
     "StorageClass": KindStrategy(
-        set_defaults=set_storage_class_defaults,
+        set_defaults=defaults({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}),
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
         table=Printer(
@@ -90,5 +130,31 @@ KINDS: Mapping[str, KindStrategy] = {
             _storage_class_cells,
             finish=_mark_default,
         ),
+    ),
+    "CSIDriver": KindStrategy(
+        set_defaults=defaults({"spec": _DRIVER_DEFAULTS}),
+        allows_unconditional_update=False,
+        table=Printer(
+            "Name, ?AttachRequired, ?PodInfoOnMount, ?StorageCapacity, TokenRequests, "
+            "?RequiresRepublish, Modes, Age",
+            _csi_driver_cells,
+        ),
+    ),
+    "CSINode": KindStrategy(
+        validate=validate_csi_node,
+        allows_unconditional_update=False,
+        table=Printer(
+            "Name, #Drivers, Age",
+            {"Drivers": lambda node, _: len(list_at(node, "spec", "drivers"))},
+        ),
+    ),
+    "CSIStorageCapacity": KindStrategy(
+        table=Printer("Name, StorageClassName=storageClassName, Capacity=capacity|<unset>")
+    ),
+    "VolumeAttachment": KindStrategy(
+        table=Printer(
+            "Name, Attacher=spec.attacher, PV=spec.source.persistentVolumeName, "
+            "Node=spec.nodeName, ?Attached=status.attached, Age"
+        )
     ),
 }

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from podium.lab.api.encoding import encode
 from podium.lab.api.resources import CustomVersion
+from podium.lab.kinds.kind import Printer, metadata_of, name_of, text_at, time_since
 from podium.lab.kinds.known import KINDS
-from podium.lab.kinds.printer import Printer, metadata_of, name_of, text_at, time_since
 from podium.objects.kinds.meta import JsonObject
 
 _AGE: Final[JsonObject] = {
@@ -40,18 +40,9 @@ _STEP: Final = re.compile(
 )
 
 
-def column_definitions(custom: CustomVersion) -> list[JsonObject]:
+def _column_definitions(custom: CustomVersion) -> list[JsonObject]:
     """The columns of a table of custom objects."""
-    found: list[JsonObject] = [
-        {
-            "name": "Name",
-            "type": "string",
-            "format": "name",
-            "description": "Name must be unique within a namespace.",
-            "priority": 0,
-        }
-    ]
-    found += [
+    definitions = [
         {
             "name": column["name"],
             "type": column.get("type", "string"),
@@ -61,10 +52,10 @@ def column_definitions(custom: CustomVersion) -> list[JsonObject]:
         }
         for column in custom.columns or (_AGE,)
     ]
-    return found
+    return [*Printer("Name").column_definitions(), *definitions]
 
 
-def cells(custom: CustomVersion, item: JsonObject, now: float) -> list[Any]:
+def _cells(custom: CustomVersion, item: JsonObject, now: float) -> list[Any]:
     """The cells of one custom object."""
     found: list[Any] = [name_of(item)]
     for column in custom.columns or (_AGE,):
@@ -170,13 +161,7 @@ def table(
         row["object"] = _included(each, include_object)
         rows.append(row)
     printer.finish(objects, rows)
-    return {
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": {},
-        "columnDefinitions": printer.column_definitions(),
-        "rows": rows,
-    }
+    return _table(printer.column_definitions(), rows)
 
 
 def custom_table(
@@ -188,15 +173,20 @@ def custom_table(
 ) -> JsonObject:
     """A `Table` of custom objects, with the columns of their definition."""
     at = time.time() if now is None else now
+    rows: list[JsonObject] = [
+        {"cells": _cells(custom, each, at), "object": _included(each, include_object)}
+        for each in objects
+    ]
+    return _table(_column_definitions(custom), rows)
+
+
+def _table(columns: list[JsonObject], rows: list[JsonObject]) -> JsonObject:
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {},
-        "columnDefinitions": column_definitions(custom),
-        "rows": [
-            {"cells": cells(custom, each, at), "object": _included(each, include_object)}
-            for each in objects
-        ],
+        "columnDefinitions": columns,
+        "rows": rows,
     }
 
 

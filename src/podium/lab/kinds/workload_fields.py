@@ -6,22 +6,20 @@ Upstream: pkg/apis/apps, pkg/printers/internalversion.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from podium.lab.api.field_errors import FieldErrors, invalid_value, not_supported, required
-from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
-from podium.lab.kinds.printer import (
-    age,
-    container_cells,
-    name_of,
-    number_at,
-    object_at,
-    selector_text,
+from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.kinds.field_checks import (
+    validate_choice,
+    validate_label_selector,
+    validate_labels,
+    validate_unchanged,
 )
-from podium.lab.validation.metadata import validate_labels
-from podium.lab.validation.selectors import validate_label_selector
+from podium.lab.kinds.kind import NONE, Cell, container_cells, number_at, object_at, selector_text
+from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 
@@ -32,7 +30,6 @@ _PERCENT = (
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
 UNMATCHED = "`selector` does not match template `labels`"
-IMMUTABLE = "field is immutable"
 
 
 def spec_with_template(item: JsonObject) -> JsonObject:
@@ -40,11 +37,6 @@ def spec_with_template(item: JsonObject) -> JsonObject:
     spec: JsonObject = item.setdefault("spec", {})
     set_template_defaults(spec.setdefault("template", {}))
     return spec
-
-
-def new_replica_status(_item: JsonObject) -> JsonObject:
-    """The status of a new workload that counts its replicas."""
-    return {"replicas": 0}
 
 
 def validate_non_negative(spec: JsonObject, path: str, *fields: str) -> FieldErrors:
@@ -78,8 +70,7 @@ def validate_template(item: JsonObject, *, restart: tuple[str, ...] = ("Always",
     claimed = [(each.get("metadata") or {}).get("name") or "" for each in claims]
     yield from validate_pod_spec(made["spec"], "spec.template.spec", claimed)
     policy = made["spec"].get("restartPolicy")
-    if policy not in restart:
-        yield not_supported("spec.template.spec.restartPolicy", policy, restart)
+    yield from validate_choice(policy, "spec.template.spec.restartPolicy", restart)
 
 
 def selects(selector: JsonObject | None, labels: dict[str, str]) -> bool:
@@ -105,9 +96,7 @@ def validate_int_or_percent(value: Any, path: str) -> FieldErrors:
 
 def validate_selector_unchanged(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a workload whose selector is immutable."""
-    new, before = item["spec"].get("selector"), old["spec"].get("selector")
-    if new != before:
-        yield invalid_value("spec.selector", new, IMMUTABLE)
+    yield from validate_unchanged(item, old, "selector")
 
 
 def template_cells(object_: JsonObject) -> tuple[str, str]:
@@ -115,23 +104,20 @@ def template_cells(object_: JsonObject) -> tuple[str, str]:
     return container_cells(object_at(object_, "spec", "template"))
 
 
-def selector_cell(object_: JsonObject) -> str:
+def selector_cell(object_: JsonObject, _now: float) -> str:
     """The selector as text."""
-    return selector_text(object_at(object_, "spec", "selector"))
+    return selector_text(object_at(object_, "spec", "selector")) or NONE
 
 
-def wanted_replicas(object_: JsonObject) -> int:
-    """The number of replicas that the spec asks for."""
-    return number_at(object_, "spec", "replicas")
+def ready_cell(object_: JsonObject, _now: float) -> str:
+    """How many of the replicas that the spec asks for are ready."""
+    ready, wanted = (object_, "status", "readyReplicas"), (object_, "spec", "replicas")
+    return f"{number_at(*ready)}/{number_at(*wanted)}"
 
 
-def replicated_cells(object_: JsonObject, now: float) -> list[Any]:
-    """The cells of a replica set or replication controller."""
-    return [
-        name_of(object_),
-        wanted_replicas(object_),
-        number_at(object_, "status", "replicas"),
-        number_at(object_, "status", "readyReplicas"),
-        age(object_, now),
-        *template_cells(object_),
-    ]
+#: The last columns of most workloads.
+TEMPLATE_CELLS: Mapping[str, Cell] = {
+    "Containers": lambda item, _: template_cells(item)[0],
+    "Images": lambda item, _: template_cells(item)[1],
+    "Selector": selector_cell,
+}

@@ -1,29 +1,282 @@
 """Admission: checks and defaults of an object that depend on other objects.
 
+A limit range changes what is scheduled: a container that requests nothing gets the default request
+of its namespace. Pods are checked when they are created, claims also when they are updated.
+Services get cluster IPs and node ports.
+
 Upstream: plugin/pkg/admission: namespace/lifecycle, limitranger, runtimeclass, priority,
-defaulttolerationseconds, storage/storageclass/setdefault, resourcequota; pkg/registry/resource.
+defaulttolerationseconds, storage/storageclass/setdefault, resourcequota; pkg/registry/resource,
+pkg/registry/core/service (ipallocator, portallocator).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from podium.lab.api.field_errors import forbidden_field
 from podium.lab.api.resources import Resource, stored
-from podium.lab.api.status import StatusError, forbidden, invalid, not_found, terminating
-from podium.lab.kinds.device_fields import set_taint_times
-from podium.lab.registry import (
-    limit_ranges,
-    service_allocation,
+from podium.lab.api.status import (
+    StatusError,
+    forbidden,
+    forbidden_field,
+    internal,
+    invalid,
+    invalid_value,
+    not_found,
+    terminating,
 )
-from podium.lab.registry.resource_lists import amounts
+from podium.lab.kinds.device_class import set_taint_times
+from podium.lab.registry.resource_lists import (
+    Amounts,
+    amounts,
+    containers_of,
+    pod_amounts,
+    text_of,
+)
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
+from podium.objects.quantity import nano
 
 if TYPE_CHECKING:
-    from podium.lab.api.resources import Resource
     from podium.lab.registry.registry import Registry
+
+
+_ANNOTATION: Final = "kubernetes.io/limit-ranger"
+_BILLION: Final = 10**9
+_CLAIM: Final = "PersistentVolumeClaim"
+
+
+def limits_of(registry: Registry, namespace: str) -> list[list[JsonObject]]:
+    """The limits of each limit range in a namespace, in the order of their names."""
+    records = registry.store.table("limitranges").in_namespace(namespace)
+    return [
+        (records[key].object().get("spec") or {}).get("limits") or [] for key in sorted(records)
+    ]
+
+
+def set_default_resources(registry: Registry, pod: JsonObject) -> None:
+    """Give containers the default requests and limits of their namespace, and annotate the pod."""
+    spec, metadata = pod["spec"], pod["metadata"]
+    for limits in limits_of(registry, metadata["namespace"]):
+        set_parts: list[str] = []
+        for what, containers in (
+            ("container", spec.get("containers") or ()),
+            ("init container", spec.get("initContainers") or ()),
+        ):
+            for container in containers:
+                set_parts += _set_defaults(container, limits, what)
+        if set_parts:
+            text = "LimitRanger plugin set: " + "; ".join(set_parts)
+            metadata.setdefault("annotations", {})[_ANNOTATION] = text
+
+
+def _set_defaults(container: JsonObject, limits: list[JsonObject], what: str) -> list[str]:
+    """Set the defaults of one container; a text for requests and one for limits if any were set."""
+    texts = []
+    for part, field, word in (
+        ("requests", "defaultRequest", "request"),
+        ("limits", "default", "limit"),
+    ):
+        defaults = _container_defaults(limits, field)
+        resources = container.setdefault("resources", {})
+        missing = sorted(defaults.keys() - (resources.get(part) or {}).keys())
+        if missing:
+            wanted = resources.setdefault(part, {})
+            wanted.update({name: defaults[name] for name in missing})
+            texts.append(f"{', '.join(missing)} {word} for {what} {container.get('name', '')}")
+    return texts
+
+
+def _container_defaults(limits: list[JsonObject], field: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for limit in limits:
+        if limit.get("type") == "Container":
+            found.update(limit.get(field) or {})
+    return found
+
+
+def check_pod(registry: Registry, pod: JsonObject) -> None:
+    """Refuse a new pod that does not keep the bounds of its namespace."""
+    for limits in limits_of(registry, pod["metadata"]["namespace"]):
+        problems = list(_pod_problems(pod["spec"], limits))
+        if problems:
+            raise forbidden("pods", pod["metadata"].get("name", ""), _together(problems))
+
+
+def check_claim(registry: Registry, claim: JsonObject) -> None:
+    """Refuse a claim that requests less or more storage than its namespace allows."""
+    requests = amounts(((claim.get("spec") or {}).get("resources") or {}).get("requests"))
+    for limits in limits_of(registry, claim["metadata"]["namespace"]):
+        problems: list[str] = []
+        for limit in limits:
+            if limit.get("type") == _CLAIM:
+                problems += _below_minimum(limit, requests, {})
+                problems += _requested_above(limit, requests)
+        if problems:
+            name = claim["metadata"].get("name", "")
+            raise forbidden("persistentvolumeclaims", name, _together(problems))
+
+
+def _together(problems: list[str]) -> str:
+    """Several errors as Go prints an aggregate; equal ones once."""
+    texts = list(dict.fromkeys(problems))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _pod_problems(spec: JsonObject, limits: list[JsonObject]) -> Iterator[str]:
+    for limit in limits:
+        if limit.get("type") == "Container":
+            for container in containers_of(spec):
+                resources = container.get("resources") or {}
+                asked, most = amounts(resources.get("requests")), amounts(resources.get("limits"))
+                yield from _problems(limit, asked, most)
+        elif limit.get("type") == "Pod":
+            asked = pod_amounts(spec, "requests", with_overhead=False)
+            most = pod_amounts(spec, "limits", with_overhead=False)
+            yield from _problems(limit, asked, most)
+
+
+def _problems(limit: JsonObject, requests: Amounts, most: Amounts) -> Iterator[str]:
+    yield from _below_minimum(limit, requests, most)
+    yield from _above_maximum(limit, requests, most)
+    yield from _above_ratio(limit, requests, most)
+
+
+def _bounds(limit: JsonObject, field: str) -> Mapping[str, str]:
+    found: Mapping[str, str] = limit.get(field) or {}
+    return {name: found[name] for name in sorted(found)}
+
+
+def _below_minimum(limit: JsonObject, requests: Amounts, most: Amounts) -> Iterator[str]:
+    for name, bound in _bounds(limit, "min").items():
+        least = nano(bound)
+        about = f"minimum {name} usage per {limit['type']} is {bound}"
+        if name not in requests:
+            yield f"{about}.  No request is specified"
+        elif requests[name] < least:
+            yield f"{about}, but request is {text_of(name, requests[name])}"
+        elif name in most and most[name] < least:
+            yield f"{about}, but limit is {text_of(name, most[name])}"
+
+
+def _above_maximum(limit: JsonObject, requests: Amounts, most: Amounts) -> Iterator[str]:
+    for name, bound in _bounds(limit, "max").items():
+        highest = nano(bound)
+        about = f"maximum {name} usage per {limit['type']} is {bound}"
+        if name not in most:
+            yield f"{about}.  No limit is specified"
+        elif most[name] > highest:
+            yield f"{about}, but limit is {text_of(name, most[name])}"
+        elif name in requests and requests[name] > highest:
+            yield f"{about}, but request is {text_of(name, requests[name])}"
+
+
+def _requested_above(limit: JsonObject, requests: Amounts) -> Iterator[str]:
+    for name, bound in _bounds(limit, "max").items():
+        about = f"maximum {name} usage per {limit['type']} is {bound}"
+        if name not in requests:
+            yield f"{about}.  No request is specified"
+        elif requests[name] > nano(bound):
+            yield f"{about}, but request is {text_of(name, requests[name])}"
+
+
+def _above_ratio(limit: JsonObject, requests: Amounts, most: Amounts) -> Iterator[str]:
+    for name, bound in _bounds(limit, "maxLimitRequestRatio").items():
+        about = f"{name} max limit to request ratio per {limit['type']} is {bound}"
+        if not requests.get(name):
+            yield f"{about}, but no request is specified or request is 0"
+        elif not most.get(name):
+            yield f"{about}, but no limit is specified or limit is 0"
+        elif most[name] * _BILLION > nano(bound) * requests[name]:
+            yield f"{about}, but provided ratio is {most[name] / requests[name]:f}"
+
+
+#: The IPs of 10.96.0.0/16 without the first and the last.
+_IP_COUNT = 2**16 - 2
+#: The IP of the service `kubernetes`: the first of the range, as in every cluster.
+API_SERVER_IP = "10.96.0.1"
+_NODE_PORTS = range(30000, 32768)
+_WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
+
+
+def keep_allocated(item: JsonObject, old: JsonObject) -> None:
+    """Copy the cluster IP and node ports that an update of a service leaves out."""
+    spec, before = item["spec"], old.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return
+    for field in ("clusterIP", "clusterIPs"):
+        if field in before:
+            spec.setdefault(field, before[field])
+    allocated = {each.get("port"): each.get("nodePort") for each in before.get("ports") or ()}
+    if spec.get("type") in _WITH_NODE_PORTS:
+        for port in spec.get("ports") or ():
+            if not port.get("nodePort") and allocated.get(port.get("port")):
+                port["nodePort"] = allocated[port["port"]]
+
+
+def allocate(registry: Registry, item: JsonObject) -> None:
+    """Allocate the cluster IP and node ports that a service lacks."""
+    spec = item["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        spec["clusterIP"] = _free_ip(registry)
+    spec["clusterIPs"] = [spec["clusterIP"]]
+    if spec.get("type") in _WITH_NODE_PORTS:
+        _allocate_ports(registry, item)
+
+
+def _other_services(registry: Registry, item: JsonObject | None) -> Iterator[JsonObject]:
+    own = item and (item["metadata"].get("namespace"), item["metadata"].get("name"))
+    for record in registry.store.table("services").records.values():
+        if tuple(record.key) != own:
+            yield record.object()
+
+
+def _free_ip(registry: Registry) -> str:
+    """A random free IP; the range is far larger than the number of services."""
+    records = registry.store.table("services").records.values()
+    taken = {each.fields.get("spec.clusterIP") for each in records}
+    if len(taken) >= _IP_COUNT:
+        raise internal("failed to allocate a serviceIP: range is full")
+    while True:
+        number = registry.rng.randint(1, _IP_COUNT)
+        address = f"10.96.{number >> 8}.{number & 255}"
+        if address not in taken:
+            return address
+
+
+def _allocate_ports(registry: Registry, item: JsonObject) -> None:
+    taken = {
+        port["nodePort"]
+        for other in _other_services(registry, item)
+        for port in (other.get("spec") or {}).get("ports") or ()
+        if port.get("nodePort")
+    }
+    for index, port in enumerate(item["spec"].get("ports") or ()):
+        wanted = port.get("nodePort")
+        if wanted:
+            _check_port(item, index, wanted, taken)
+        else:
+            free = [each for each in _NODE_PORTS if each not in taken]
+            if not free:
+                raise internal("failed to allocate a nodePort: range is full")
+            wanted = port["nodePort"] = registry.rng.choice(free)
+        taken.add(wanted)
+
+
+def _check_port(item: JsonObject, index: int, wanted: int, taken: set[int]) -> None:
+    why = ""
+    if wanted not in _NODE_PORTS:
+        ports = f"{_NODE_PORTS[0]}-{_NODE_PORTS[-1]}"
+        why = f"provided port is not in the valid range. The range of valid ports is {ports}"
+    elif wanted in taken:
+        why = "provided port is already allocated"
+    if why:
+        problem = invalid_value(f"spec.ports[{index}].nodePort", wanted, why)
+        raise invalid("Service", "", item["metadata"].get("name", ""), [problem])
+
 
 #: Namespaces with this label may use devices that others use, to watch them.
 _ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
@@ -179,7 +432,7 @@ def _api_server_service() -> JsonObject:
     return {
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
         "spec": {
-            "clusterIP": service_allocation.API_SERVER_IP,
+            "clusterIP": API_SERVER_IP,
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
         },
     }
@@ -199,7 +452,7 @@ def check_namespace(registry: Registry, resource: Resource, namespace: str, name
 def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> None:
     """Complete a new object from others: limits, runtime class, priority, storage class, IP."""
     if resource.kind == "Pod":
-        limit_ranges.set_default_resources(registry, item)
+        set_default_resources(registry, item)
         set_runtime_class(registry, item)
         _set_priority(registry, item)
         _tolerate_outages(item["spec"])
@@ -210,7 +463,7 @@ def admit_create(registry: Registry, resource: Resource, item: JsonObject) -> No
     elif resource.kind == "PriorityClass":
         _refuse_second_default(registry, resource, item)
     elif resource.kind == "Service":
-        service_allocation.allocate(registry, item)
+        allocate(registry, item)
     elif resource.kind in {"ResourceClaim", "ResourceClaimTemplate"}:
         check_admin_access(registry, resource, item)
     elif resource.kind in {"ResourceSlice", "DeviceTaintRule"}:
@@ -228,8 +481,8 @@ def admit_update(registry: Registry, resource: Resource, item: JsonObject, old: 
     elif resource.kind == "PriorityClass":
         _refuse_second_default(registry, resource, item)
     elif resource.kind == "Service":
-        service_allocation.keep_allocated(item, old)
-        service_allocation.allocate(registry, item)
+        keep_allocated(item, old)
+        allocate(registry, item)
     elif resource.kind in {"ResourceSlice", "DeviceTaintRule"}:
         set_taint_times(item, registry.timestamp())
 
@@ -245,9 +498,9 @@ def check_bounds(
 ) -> None:
     """Refuse a valid object that does not keep the bounds of the limit ranges of its namespace."""
     if resource.kind == "Pod" and old is None:
-        limit_ranges.check_pod(registry, item)
+        check_pod(registry, item)
     elif resource.kind == "PersistentVolumeClaim":
-        limit_ranges.check_claim(registry, item)
+        check_claim(registry, item)
 
 
 def check_deletion(resource: Resource, name: str) -> None:

@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podium.lab.api.field_errors import FieldError
 from podium.lab.api.resources import CustomVersion, Resource, Subresource
-from podium.lab.api.status import bad_request, invalid
-from podium.lab.schema.structural import prune, set_defaults
-from podium.lab.validation.custom_objects import validate_custom_object
+from podium.lab.api.status import FieldError, bad_request, invalid
+from podium.lab.schema.structural import prune, set_defaults, validate_custom_object
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podium.lab.api.encoding import format_time
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import conflict, not_found
-from podium.lab.api.timestamps import format_time
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 

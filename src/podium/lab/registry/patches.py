@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.lab.api.conversion import to_served, to_stored
 from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH
-from podium.lab.api.field_errors import required
 from podium.lab.api.options import WriteOptions
-from podium.lab.api.resources import Resource
-from podium.lab.api.status import bad_request, invalid, unsupported_media_type
+from podium.lab.api.resources import Resource, to_served, to_stored
+from podium.lab.api.status import bad_request, invalid, required, unsupported_media_type
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.patch.structured_merge import FieldSchema, custom_schema

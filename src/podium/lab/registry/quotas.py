@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.resources import Resource, stored
 from podium.lab.api.status import forbidden
-from podium.lab.api.timestamps import parse_time
 from podium.lab.kinds.pod import qos_class
 from podium.lab.registry.resource_lists import (
     Amounts,

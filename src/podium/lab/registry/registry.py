@@ -16,28 +16,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from podium.lab.api.encoding import APPLY_PATCH
-from podium.lab.api.field_errors import FieldError
+from podium.lab.api.encoding import APPLY_PATCH, format_time
 from podium.lab.api.options import DeleteOptions, WriteOptions
 from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (
-    StatusError,
+    FieldError,
     already_exists,
     bad_request,
     conflict,
+    ignoring,
     invalid,
     not_found,
 )
-from podium.lab.api.timestamps import format_time
+from podium.lab.kinds.field_checks import validate_metadata_update
 from podium.lab.kinds.known import strategy_of
 from podium.lab.registry import admission, deletion, metadata, patches, quotas
-from podium.lab.registry.binding import bind
 from podium.lab.registry.custom_resources import DEFINITIONS, CustomResources
-from podium.lab.registry.eviction import evict
+from podium.lab.registry.subresources import bind, evict
+from podium.lab.schema.custom_rules import rule_errors
 from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, ObjectVersion, Store
-from podium.lab.validation.custom_rules import rule_errors
-from podium.lab.validation.metadata import validate_metadata_update
 from podium.objects.kinds.meta import JsonObject
 
 #: Called with the type of the event, the object before and the object now; either may be `None`.
@@ -383,11 +381,8 @@ class Registry:
         records = list(self.store.table(resource.storage).ordered(namespace))
         found = [each for each in records if wanted.matches(each)]
         for each in found:
-            try:
+            with ignoring(404):
                 deletion.delete(self, resource, each.key, options)
-            except StatusError as error:
-                if error.code != 404:
-                    raise
         return [each.object() for each in found]
 
     # Pods only

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import bad_request
 from podium.lab.store.store import ObjectVersion
-from podium.objects.kinds.meta import JsonObject
+from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.names import quoted
 from podium.objects.selectors.selectors import (
+    NOTHING,
     FieldSelector,
     Selector,
     SelectorError,
+    from_label_selector,
     parse_field_selector,
     parse_selector,
 )
@@ -177,3 +181,16 @@ def fields_of(storage: str, item: JsonObject) -> Mapping[str, str]:
         if source:
             found["source"] = source
     return found
+
+
+def compile_selector(written: Any) -> Selector:
+    """The selector of a `LabelSelector` field; absent and invalid ones select nothing."""
+    return NOTHING if written is None else _compile(msgspec.json.encode(written))
+
+
+@lru_cache(maxsize=1 << 12)
+def _compile(text: bytes) -> Selector:
+    try:
+        return from_label_selector(msgspec.json.decode(text, type=LabelSelector))
+    except (SelectorError, msgspec.ValidationError):
+        return NOTHING

@@ -18,7 +18,7 @@ from podium.errors import InputError
 from podium.library.snapshots.listing import Listed, list_objects
 from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots import anonymizing
-from podium.objects.snapshots.profile_renaming import renamed_profile
+from podium.objects.snapshots.anonymizing import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.render.documents import to_yaml
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
-from rich.padding import Padding
-from rich.text import Text
-
+from podium.render.columns import TextTable, styled
 from podium.render.decision import pod_group, sentences, trace
 from podium.render.decision.analysis import (
     differing_columns,
@@ -30,23 +27,22 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted, printable
+from podium.render.plain import counted
 from podium.render.quantities import format_amount
-from podium.render.rich_tables import add_row, rich_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rich.console import RenderableType
-    from rich.table import Table
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from podium.engine.framework.decision import ScoreColumn, Victims
     from podium.engine.framework.trace import DecisionTrace
+    from podium.render.columns import Line
     from podium.render.decision.explanation import Explanation, NodeReport
 
 #: How many nodes of a group are named; half as many on a narrow terminal.
 _SAMPLE: Final = 4
 _NARROW: Final = 120
+#: How wide the table of scores may be in a pipe.
+_PIPE_WIDTH: Final = 160
 #: The most rows of scores and of candidates.
 _MOST_ROWS: Final = 10
 #: The most lines of causes for a group of rejections.
@@ -59,9 +55,9 @@ _TOTAL: Final = "TOTAL"
 _STYLES: Final = {"placed": "bold green", "nominated": "bold yellow"}
 
 
-def explanation_tables(found: Explanation, width: int) -> Iterator[RenderableType]:
-    """The parts of an explanation in the order in which they are printed."""
-    return _Layout(found, width).parts()
+def explanation_tables(found: Explanation, width: int | None) -> Iterator[Line]:
+    """The lines of an explanation for a terminal; a *width* of None is that of a pipe."""
+    return _Layout(found, width or _PIPE_WIDTH).parts()
 
 
 def common_domain(names: Sequence[str]) -> str:
@@ -73,12 +69,14 @@ def common_domain(names: Sequence[str]) -> str:
     return f".{domain}" if dot and len(domain) >= _SHORTEST_DOMAIN else ""
 
 
-def _heading(text: str) -> Iterator[RenderableType]:
-    yield Text()
-    yield Text(printable(text), style="bold")
+def _heading(text: str) -> Iterator[Line]:
+    yield styled()
+    yield styled(text, "bold")
 
 
-_table = partial(rich_table, whole_first=True)
+def _table(first: str, *others: str, right: Container[str] = ()) -> TextTable:
+    """A table whose first column is not broken over lines."""
+    return TextTable(first, *others, right=right, whole={first})
 
 
 class _Layout:
@@ -99,7 +97,7 @@ class _Layout:
         count = _SAMPLE if self.width >= _NARROW else _SAMPLE // 2
         return sentences.listed([self.short(name) for name in names], count)
 
-    def parts(self) -> Iterator[RenderableType]:
+    def parts(self) -> Iterator[Line]:
         yield from self.headline()
         yield from self.group()
         if self.found.trace is not None:
@@ -120,15 +118,15 @@ class _Layout:
                 yield from self.formulas()
             yield from self.timings()
 
-    def headline(self) -> Iterator[RenderableType]:
+    def headline(self) -> Iterator[Line]:
         decision, found = self.decision, self.found
         nodes = counted(decision.nodes, "node")
         pods = "" if found.pods is None else f", {counted(found.pods, 'pod')}"
         domain = f" (tables leave out {self.domain})" if self.domain else ""
-        yield Text(printable(f"{decision.profile}: {nodes}{pods}{domain}"), style="bold")
-        yield Text()
+        yield styled(f"{decision.profile}: {nodes}{pods}{domain}", "bold")
+        yield styled()
         style = _STYLES.get(outcome(decision), "bold red")
-        yield Text(printable(sentences.headline(decision)), style=style)
+        yield styled(sentences.headline(decision), style)
         for sentence in (
             plain_reason(decision),
             sentences.reason_for_choice(decision, found.ties),
@@ -136,11 +134,11 @@ class _Layout:
             sentences.unexamined_nodes(decision),
         ):
             if sentence:
-                yield Text(f"  {printable(sentence)}")
+                yield styled(f"  {sentence}")
         for note in found.notes:
-            yield Text(f"  note: {printable(note)}", style="yellow")
+            yield styled(f"  note: {note}", "yellow")
 
-    def group(self) -> Iterator[RenderableType]:
+    def group(self) -> Iterator[Line]:
         """The pod group that the pod was tried with."""
         if self.found.group is None:
             return
@@ -148,12 +146,12 @@ class _Layout:
         header, *rows = pod_group.rows(self.found.group)
         table = _table(*header)
         for row in rows:
-            add_row(table, *row, style="bold" if row[0] == self.decision.pod else "")
-        yield table
+            table.add(*row, style="bold" if row[0] == self.decision.pod else "")
+        yield from table.lines()
         for sentence in pod_group.sentences(self.found.group):
-            yield Text(f"  {printable(sentence)}")
+            yield styled(f"  {sentence}")
 
-    def rejections(self) -> Iterator[RenderableType]:
+    def rejections(self) -> Iterator[Line]:
         found = rejection_groups(self.decision)
         if not found:
             return
@@ -163,32 +161,31 @@ class _Layout:
         for group, causes in zip(found, causes_of_groups(self.decision, found), strict=True):
             reasons = sentences.group_reasons(group, found)
             rule = sentences.group_rules(group)
-            add_row(table, rule, reasons, group.count, self.sample(group.nodes))
+            table.add(rule, reasons, group.count, self.sample(group.nodes))
             for line in cause_lines(causes, _MOST_CAUSES):
                 number, which = self.fewer(line.nodes, group.nodes)
-                text = Padding(Text(printable(line.text)), (0, 0, 0, 2))
-                table.add_row("", text, str(number), Text(which), style="dim")
-        yield table
+                table.add("", f"  {line.text}", number, which, style="dim")
+        yield from table.lines()
 
     def fewer(self, nodes: Sequence[str], group: Sequence[str]) -> tuple[object, str]:
         """How many nodes of a group, and which; nothing if it is all of them."""
         return ("", "") if len(nodes) == len(group) else (len(nodes), self.sample(nodes))
 
-    def scores(self) -> Iterator[RenderableType]:
+    def scores(self) -> Iterator[Line]:
         order = ranking(self.decision)[:_MOST_ROWS]
         differing, same = differing_columns(self.decision)
         count = len(self.decision.feasible)
         best = f", the best {len(order)}" if count > len(order) else ""
         yield from _heading(f"Scores: {counted(count, 'node')} that fit{best}")
-        yield self.matrix(order, differing)
+        yield from self.matrix(order, differing).lines()
         if same:
             given = (
                 f"{sentences.short(c.name)} {int(c.score[0])} {sentences.times(c.weight)}"
                 for c in same
             )
-            yield Text(printable(f"the same for all: {', '.join(given)}"), style="dim")
+            yield styled(f"the same for all: {', '.join(given)}", "dim")
 
-    def matrix(self, order: list[int], differing: list[ScoreColumn]) -> Table:
+    def matrix(self, order: list[int], differing: list[ScoreColumn]) -> TextTable:
         """Scores with a row per node, or with a column per node if that is too wide."""
         decision = self.decision
         assert decision.totals is not None
@@ -210,19 +207,20 @@ class _Layout:
             return self.node_rows(names, heads, values)
         return self.node_columns(names, heads, values)
 
-    def node_rows(self, names: list[str], heads: list[list[str]], values: list[list[int]]) -> Table:
-        table = _table("NODE", *("\n".join(head) for head in heads), _TOTAL)
-        for column in table.columns[1:]:
-            column.justify, column.no_wrap = "right", True
+    def node_rows(
+        self, names: list[str], heads: list[list[str]], values: list[list[int]]
+    ) -> TextTable:
+        columns = [*("\n".join(head) for head in heads), _TOTAL]
+        table = TextTable("NODE", *columns, right=columns, whole=None)
         winner = self.short(self.decision.node or "")
         for place, name in enumerate(names):
             style = "green" if name == winner else ""
-            add_row(table, name, *(column[place] for column in values), style=style)
+            table.add(name, *(column[place] for column in values), style=style)
         return table
 
     def node_columns(
         self, names: list[str], heads: list[list[str]], values: list[list[int]]
-    ) -> Table:
+    ) -> TextTable:
         labels = [*(f"{''.join(head[:-1])} {head[-1]}" for head in heads), _TOTAL]
         left, fitting = self.width - max(map(len, labels)) - 3, 0
         for name in names:
@@ -232,10 +230,10 @@ class _Layout:
             fitting += 1
         table = _table(self.scorer, *names[:fitting], right=names)
         for label, row in zip(labels, values, strict=True):
-            add_row(table, label, *row[:fitting], style="bold" if label == _TOTAL else "")
+            table.add(label, *row[:fitting], style="bold" if label == _TOTAL else "")
         return table
 
-    def lead(self) -> Iterator[RenderableType]:
+    def lead(self) -> Iterator[Line]:
         """The chosen node compared with the best one that has a lower total."""
         decision = self.decision
         assert decision.totals is not None
@@ -247,24 +245,24 @@ class _Layout:
         behind = best - int(decision.totals[other])
         winner, loser = (self.short(decision.feasible[at]) for at in (order[0], other))
         yield from _heading(f"What puts {winner} ahead of {loser}: {counted(behind, 'point')}")
-        yield self.compare(order[0], other)
+        yield from self.compare(order[0], other).lines()
         yield from self.numbers(order[0], other)
 
-    def numbers(self, first: int, second: int) -> Iterator[RenderableType]:
+    def numbers(self, first: int, second: int) -> Iterator[Line]:
         """How the scores that differ are computed, and from which numbers on both nodes."""
         decision = self.decision
         for gap in score_gaps(decision, first, second)[:_MOST_FORMULAS]:
             formula = formula_of(decision, gap.priority)
             if not formula:
                 continue
-            yield Text(printable(f"{gap.priority}: {formula}"), style="dim")
+            yield styled(f"{gap.priority}: {formula}", "dim")
             column = next(each for each in decision.scores if each.name == gap.priority)
             for at in (first, second):
                 told = scored_text(decision, column, at)
-                text = printable(f"{self.short(decision.feasible[at])}: {told}")
-                yield Text(f"  {text}", style="dim")
+                text = f"{self.short(decision.feasible[at])}: {told}"
+                yield styled(f"  {text}", "dim")
 
-    def formulas(self) -> Iterator[RenderableType]:
+    def formulas(self) -> Iterator[Line]:
         """How every score of the best node is computed, also those that are the same for all."""
         best = ranking(self.decision)[0]
         lines = score_lines(self.decision, [best])
@@ -275,10 +273,10 @@ class _Layout:
         )
         for line in lines:
             weight = sentences.times(line.weight)
-            yield Text(printable(f"{line.priority} {weight}: {line.formula}"))
-            yield Text(printable(f"  {line.nodes[0][1]}"), style="dim")
+            yield styled(f"{line.priority} {weight}: {line.formula}")
+            yield styled(f"  {line.nodes[0][1]}", "dim")
 
-    def compare(self, first: int, second: int) -> Table:
+    def compare(self, first: int, second: int) -> TextTable:
         decision = self.decision
         mine, theirs = (self.short(decision.feasible[at]) for at in (first, second))
         numbers = ("WEIGHT", mine, theirs, "POINTS")
@@ -286,22 +284,22 @@ class _Layout:
         for gap in score_gaps(decision, first, second):
             style = "green" if gap.points > 0 else "red"
             cells = (gap.priority, gap.weight, gap.mine, gap.theirs, f"{gap.points:+d}")
-            add_row(table, *cells, style=style)
+            table.add(*cells, style=style)
         return table
 
-    def volumes(self) -> Iterator[RenderableType]:
+    def volumes(self) -> Iterator[Line]:
         plan = self.decision.volumes
         if plan is None or not (plan.bind or plan.provision):
             return
         yield from _heading("Volumes")
         table = _table("CLAIM", "GETS")
         for claim, volume in plan.bind.items():
-            add_row(table, claim, volume)
+            table.add(claim, volume)
         for claim in plan.provision:
-            add_row(table, claim, "a new volume")
-        yield table
+            table.add(claim, "a new volume")
+        yield from table.lines()
 
-    def devices(self) -> Iterator[RenderableType]:
+    def devices(self) -> Iterator[Line]:
         plan = self.decision.devices
         allocated = [each for each in plan.claims if each.allocation is not None] if plan else []
         if not allocated:
@@ -312,10 +310,10 @@ class _Layout:
             results = (each.allocation.devices.results if each.allocation else None) or ()
             for result in results:
                 device = f"{result.driver}/{result.pool}/{result.device}"
-                add_row(table, each.claim.key, result.request, device)
-        yield table
+                table.add(each.claim.key, result.request, device)
+        yield from table.lines()
 
-    def preemption(self) -> Iterator[RenderableType]:
+    def preemption(self) -> Iterator[Line]:
         preemption = self.decision.preemption
         if self.found.group is not None:
             return  # the group preempts, its pods do not
@@ -323,23 +321,23 @@ class _Layout:
             sentence = sentences.why_no_preemption(self.decision, never=self.found.never_preempts)
             if sentence:
                 yield from _heading("Preemption")
-                yield Text(f"  {printable(sentence)}")
+                yield styled(f"  {sentence}")
                 yield from self.no_candidates()
             return
         tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
         yield from _heading(f"Preemption: tried on {tried}, would help on {helped}")
         if preemption.node is not None:
             why = sentences.criterion_text(preemption)
-            yield Text(printable(f"  {self.short(preemption.node)} is chosen: {why}"))
+            yield styled(f"  {self.short(preemption.node)} is chosen: {why}")
         if len(preemption.tie) > 1:
-            yield Text(printable(f"  equally good: {self.sample(preemption.tie)}"))
-        yield self.candidates(preemption.candidates, preemption.node)
+            yield styled(f"  equally good: {self.sample(preemption.tie)}")
+        yield from self.candidates(preemption.candidates, preemption.node).lines()
         yield from self.victims(preemption.node)
         if preemption.cleared:
             lost = sentences.listed([key for _, key in preemption.cleared], _SAMPLE)
-            yield Text(printable(f"  lose their nominated node: {lost}"))
+            yield styled(f"  lose their nominated node: {lost}")
 
-    def victims(self, chosen: str | None) -> Iterator[RenderableType]:
+    def victims(self, chosen: str | None) -> Iterator[Line]:
         """Why the victims on the chosen node, and on the one that is asked about, are victims."""
         causes = self.decision.preemption_causes
         if causes is None:
@@ -348,19 +346,19 @@ class _Layout:
         for candidate in causes.candidates:
             if candidate.node in {chosen, asked}:
                 for victim in candidate.victims[:_SAMPLE]:
-                    text = printable(f"{self.short(candidate.node)}: {victim_text(victim)}")
-                    yield Text(f"  {text}", style="dim")
+                    text = f"{self.short(candidate.node)}: {victim_text(victim)}"
+                    yield styled(f"  {text}", "dim")
         yield from self.no_candidates()
 
-    def no_candidates(self) -> Iterator[RenderableType]:
+    def no_candidates(self) -> Iterator[Line]:
         """Why evicting pods does not help on the other nodes."""
         causes = self.decision.preemption_causes
         found = causes.no_candidates if causes is not None else ()
         for line in no_candidate_lines(found, _MOST_CAUSES):
-            text = printable(f"no candidate: {self.sample(line.nodes)}: {line.text}")
-            yield Text(f"  {text}", style="dim")
+            text = f"no candidate: {self.sample(line.nodes)}: {line.text}"
+            yield styled(f"  {text}", "dim")
 
-    def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> Table:
+    def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> TextTable:
         """The candidates of preemption, with the criteria in the order in which they apply."""
         columns = ("PDB VIOLATIONS", "TOP PRIORITY", "SUM", "VICTIMS")
         table = _table("NODE", *columns, "PODS TO EVICT", right=columns)
@@ -372,33 +370,32 @@ class _Layout:
                 [f"{pod} ({priority})" for pod, priority in each], _SAMPLE
             )
             style = "yellow" if name == chosen else ""
-            add_row(
-                table,
+            table.add(
                 self.short(name),
                 *sentences.eviction_cost(victims),
                 victims_text or "none",
                 style=style,
             )
         if len(names) > _MOST_ROWS:
-            add_row(table, f"and {len(names) - _MOST_ROWS} more", style="dim")
+            table.add(f"and {len(names) - _MOST_ROWS} more", style="dim")
         return table
 
-    def why_not(self, report: NodeReport) -> Iterator[RenderableType]:
+    def why_not(self, report: NodeReport) -> Iterator[Line]:
         decision = self.decision
         chosen = report.node == decision.node
         yield from _heading(f"Why {report.node}?" if chosen else f"Why not {report.node}?")
         for sentence in sentences.node_sentences(decision, report):
-            yield Text(f"  {printable(sentence)}")
+            yield styled(f"  {sentence}")
         if report.position is not None and not chosen and decision.totals is not None:
             winner = ranking(decision)[0]
             if score_gaps(decision, winner, report.position):
-                yield self.compare(winner, report.position)
+                yield from self.compare(winner, report.position).lines()
                 yield from self.numbers(winner, report.position)
         if report.room:
-            yield Text()
-            yield self.room(report)
+            yield styled()
+            yield from self.room(report).lines()
 
-    def trace(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def trace(self, found: DecisionTrace) -> Iterator[Line]:
         """The decision step by step."""
         yield from self.prepared(found)
         if found.filters:
@@ -407,17 +404,17 @@ class _Layout:
         yield from self.workings(found)
         if found.selection is not None:
             yield from _heading("Choice")
-            yield Text(f"  {printable(trace.selection_text(found.selection))}")
+            yield styled(f"  {trace.selection_text(found.selection)}")
         yield from self.eviction_walk(found)
 
-    def prepared(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def prepared(self, found: DecisionTrace) -> Iterator[Line]:
         yield from _heading("Prepared for the pod, once for all nodes")
         table = _table(self.rule, "WHAT", "VALUE")
         for each in found.prepared:
-            add_row(table, each.rule, each.name, trace.prepared_text(each))
-        yield table if found.prepared else Text("  nothing", style="dim")
+            table.add(each.rule, each.name, trace.prepared_text(each))
+        yield from table.lines() if found.prepared else [styled("  nothing", "dim")]
 
-    def filter_walk(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def filter_walk(self, found: DecisionTrace) -> Iterator[Line]:
         """Each rule in order: for one node, or for all."""
         if found.answers:
             yield from _heading(f"{found.node}, rule by rule")
@@ -425,46 +422,44 @@ class _Layout:
             causes = causes_of_node(self.decision, found.node)
             for answer in found.answers:
                 style = {True: "", False: "red", None: "dim"}[answer.fits]
-                add_row(
-                    table, answer.rule, trace.mark(answer), trace.answer_text(answer), style=style
-                )
+                table.add(answer.rule, trace.mark(answer), trace.answer_text(answer), style=style)
                 for line in cause_lines((c for c in causes if c.predicate == answer.rule), 5):
-                    add_row(table, "", "", f"  {line.text}", style="dim")
-            yield table
+                    table.add("", "", f"  {line.text}", style="dim")
+            yield from table.lines()
             return
         yield from _heading(f"Rule by rule: {counted(found.asked, 'node')}")
-        yield Text(f"  {trace.order_text(found)}", style="dim")
+        yield styled(f"  {trace.order_text(found)}", "dim")
         table = _table(self.rule, "", "REJECTED", "LEFT", "WHICH", right=["REJECTED", "LEFT"])
         for step in found.filters:
             style = "red" if step.rejected else "" if step.checks and step.asked else "dim"
             sign, text = trace.step_mark(step), trace.step_text(step)
             cells = (step.rule, sign, step.rejected or "", step.left, text)
-            add_row(table, *cells, style=style)
-        yield table
+            table.add(*cells, style=style)
+        yield from table.lines()
 
-    def passes(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def passes(self, found: DecisionTrace) -> Iterator[Line]:
         """The two passes of nodes with nominated pods, side by side."""
         for each in found.passes:
             if found.node not in {"", each.node}:
                 continue
             yield from _heading(f"Asked twice: {trace.passes_head(each)}")
             for note in trace.passes_notes(each):
-                yield Text(f"  {note}", style="dim")
+                yield styled(f"  {note}", "dim")
             table = _table(self.rule, "PASS ONE, WITH THEM", "PASS TWO, WITHOUT")
             for row in trace.passes_rows(each):
                 style = "red" if trace.FAILED in row[1] + row[2] else ""
-                add_row(table, *row, style=style)
-            yield table
+                table.add(*row, style=style)
+            yield from table.lines()
 
-    def workings(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def workings(self, found: DecisionTrace) -> Iterator[Line]:
         """Map, Reduce and sum, with the numbers put in."""
         if not found.sums:
             return
         yield from _heading("Scores, with the numbers put in")
         for step in found.scores:
-            yield Text(printable(f"  {step.rule} ×{step.weight}: {step.formula}"), style="bold")
+            yield styled(f"  {step.rule} ×{step.weight}: {step.formula}", "bold")
             if step.uniform:
-                yield Text(f"    {trace.same_text(step)}", style="dim")
+                yield styled(f"    {trace.same_text(step)}", "dim")
                 continue
             width = max(len(self.short(working.node)) for working in step.nodes)
             for working in step.nodes:
@@ -473,30 +468,30 @@ class _Layout:
                 lines = [("from", numbers)] if numbers else []
                 for what, text in (*lines, *trace.workings(step, working)):
                     style = "dim" if what == "from" else ""
-                    yield Text(f"    {printable(f'{name:{width}} {what:6} {text}')}", style=style)
+                    yield styled(f"    {name:{width}} {what:6} {text}", style)
                     name = ""
-        yield Text("  sum of score × weight", style="bold")
+        yield styled("  sum of score × weight", "bold")
         width = max(len(self.short(each.node)) for each in found.sums)
         for each in found.sums:
             equation = trace.equation(each.text, each.total)
-            yield Text(f"    {printable(f'{self.short(each.node):{width}} {equation}')}")
+            yield styled(f"    {self.short(each.node):{width}} {equation}")
 
-    def eviction_walk(self, found: DecisionTrace) -> Iterator[RenderableType]:
+    def eviction_walk(self, found: DecisionTrace) -> Iterator[Line]:
         """The search for victims, and the criteria."""
         for walk in found.evictions:
             yield from _heading(f"Preemption on {trace.eviction_head(walk)}")
             for tried in walk.put_back:
                 style = "" if tried.stays else "yellow"
-                yield Text(f"  {printable(trace.tried_text(tried))}", style=style)
+                yield styled(f"  {trace.tried_text(tried)}", style)
         if found.criteria:
             yield from _heading("Which candidate")
             for step in found.criteria:
-                yield Text(f"  {printable(trace.criterion_text(step))}")
+                yield styled(f"  {trace.criterion_text(step)}")
         preemption = self.decision.preemption
         if preemption is not None and preemption.node is not None:
-            yield Text(f"  {preemption.node}: {preemption.criterion}", style="bold yellow")
+            yield styled(f"  {preemption.node}: {preemption.criterion}", "bold yellow")
 
-    def room(self, report: NodeReport) -> Table:
+    def room(self, report: NodeReport) -> TextTable:
         promised = any(room.promised for room in report.room)
         columns = ("WANTED", "FREE", "USED", *(["PROMISED"] if promised else []), "ALLOCATABLE")
         table = _table("RESOURCE", *columns, right=columns)
@@ -505,18 +500,18 @@ class _Layout:
             amounts = (room.wanted, room.free, room.used, *nominated, room.allocatable)
             cells = (format_amount(room.resource, amount) for amount in amounts)
             style = "red" if room.wanted > room.free else ""
-            add_row(table, room.resource, *cells, style=style)
+            table.add(room.resource, *cells, style=style)
         return table
 
-    def timings(self) -> Iterator[RenderableType]:
+    def timings(self) -> Iterator[Line]:
         yield from _heading("Time")
         table = _table("STEP", "MILLISECONDS", right=["MILLISECONDS"])
         for step, seconds in self.found.timings:
-            add_row(table, step, f"{seconds * 1000:.1f}")
-        yield table
+            table.add(step, f"{seconds * 1000:.1f}")
+        yield from table.lines()
         if self.found.plan:
             yield from _heading("What a scheduler keeps of each rule between such pods")
             plan = _table("RULE", "STAGE", "KEPT", "ASKED AGAIN")
             for each in self.found.plan:
-                add_row(plan, each.rule, each.stage, each.kept, each.again)
-            yield plan
+                plan.add(each.rule, each.stage, each.kept, each.again)
+            yield from plan.lines()

@@ -10,8 +10,7 @@ from podium.render.columns import aligned
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-#: A line and its style on a terminal.
-Line = tuple[str, dict[str, Any]]
+    from podium.render.columns import Line
 
 BOLD: Final[dict[str, Any]] = {"bold": True}
 YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}

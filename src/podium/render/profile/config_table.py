@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
+from podium.render.columns import styled
 from podium.render.documents import to_json_line
-from podium.render.plain import counted, printable
+from podium.render.plain import counted
 from podium.render.profile.sections import extenders_section, option_text, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import RenderableType
+    from podium.render.columns import Line
 
 Data = dict[str, Any]
 
 
-def config_tables(config: Data) -> Iterator[RenderableType]:
+def config_tables(config: Data) -> Iterator[Line]:
     """The sections of a configuration, which is described as plain data."""
     for place, profile in enumerate(config["profiles"]):
         if place:
-            yield Text()
+            yield styled()
         yield from _profile(profile, config["generation"])
     yield from extenders_section(config["extenders"])
     yield from section("Options", ("OPTION", "VALUE"), _options(config))
 
 
-def plugin_list(found: Data) -> Iterator[RenderableType]:
+def plugin_list(found: Data) -> Iterator[Line]:
     """Every plugin with its extension points, weight and arguments."""
     title = f"What a KubeSchedulerConfiguration of {found['generation']} can name"
-    yield Text(title, style="bold")
+    yield styled(title, "bold")
     yield from section(
         "Plugins",
         ("NAME", "EXTENSION POINTS", "WEIGHT", "ARGUMENTS", "NEEDS", "WHAT IT LOOKS AT"),
@@ -67,19 +66,19 @@ def _on(value: bool) -> str:  # noqa: FBT001  the value of a gate
     return "on" if value else "off"
 
 
-def validity_report(file: str, config: Data) -> Iterator[RenderableType]:
+def validity_report(file: str, config: Data) -> Iterator[Line]:
     """The lines for a valid file: one for the file, one for each profile, and its notes."""
-    yield Text(f"{printable(file)} is valid for kube-scheduler {config['generation']}")
+    yield styled(f"{file} is valid for kube-scheduler {config['generation']}")
     for profile in config["profiles"]:
         plugins = profile["plugins"]
         filters = counted(len(plugins.get("filter", ())), "filter")
         scores = counted(len(plugins.get("score", ())), "score")
-        yield Text(f"profile {printable(profile['schedulerName'])}: {filters}, {scores}")
-        yield from (Text(f"  {printable(note)}") for note in profile["notes"])
+        yield styled(f"profile {profile['schedulerName']}: {filters}, {scores}")
+        yield from (styled(f"  {note}") for note in profile["notes"])
 
 
-def _profile(profile: Data, generation: str) -> Iterator[RenderableType]:
-    yield Text(f"{generation} {printable(profile['schedulerName'])}", style="bold")
+def _profile(profile: Data, generation: str) -> Iterator[Line]:
+    yield styled(f"{generation} {profile['schedulerName']}", "bold")
     plugins = profile["plugins"]
     yield from section(
         "Filters, in the order they run",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
+from podium.render.columns import styled
 from podium.render.documents import to_json_line
-from podium.render.plain import printable
 from podium.render.profile.sections import extenders_section, option_text, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import RenderableType
+    from podium.render.columns import Line
 
 Data = dict[str, Any]
 
 
-def policy_tables(profile: Data) -> Iterator[RenderableType]:
+def policy_tables(profile: Data) -> Iterator[Line]:
     """The sections of a profile, which is described as plain data."""
-    yield Text(printable(profile["profile"]), style="bold")
+    yield styled(profile["profile"], "bold")
     yield from section(
         "Predicates, in the order they run",
         ("NAME", "POSITION", "ORDER", "A POD FITS IF", "ARGUMENT"),
@@ -53,9 +51,9 @@ def policy_tables(profile: Data) -> Iterator[RenderableType]:
     yield from section("Notes", (), [(note,) for note in profile["notes"]])
 
 
-def catalogue_tables(found: Data) -> Iterator[RenderableType]:
+def catalogue_tables(found: Data) -> Iterator[Line]:
     """Every predicate and priority that a Policy can name, and the Policies that are shipped."""
-    yield Text("What a Policy of v1.13 can name", style="bold")
+    yield styled("What a Policy of v1.13 can name", "bold")
     yield from section(
         "Predicates, by their position of the 22",
         ("POSITION", "NAME", "A POD FITS IF", "ARGUMENT", "ALSO READ", "NEEDS", "IN"),
@@ -72,7 +70,9 @@ def catalogue_tables(found: Data) -> Iterator[RenderableType]:
             for p in found["allPredicates"]
         ],
     )
-    yield Text("The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred.")
+    yield styled(
+        "The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred."
+    )
     yield from section(
         "Priorities",
         ("NAME", "KIND", "WEIGHT", "PREFERS", "NEEDS", "IN"),

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from podium.render.rich_tables import add_row, rich_table
+from podium.render.columns import TextTable, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
+    from podium.render.columns import Line
 
 
-def section(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[RenderableType]:
+def section(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
     """A section without the columns that are empty in all rows; nothing if there are no rows."""
     if not rows:
         return
-    yield Text()
-    yield Text(title, style="bold")
+    yield styled()
+    yield styled(title, "bold")
     used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    table = rich_table(*(columns[at] if columns else "" for at in used))
-    table.show_header = bool(columns)
+    table = TextTable(*(columns[at] if columns else "" for at in used))
     for row in rows:
-        add_row(table, *(row[at] for at in used))
-    yield table
+        table.add(*(row[at] for at in used))
+    yield from table.lines()
 
 
-def extenders_section(extenders: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def extenders_section(extenders: Sequence[dict[str, Any]]) -> Iterator[Line]:
     """The section of the extenders, which both generations have."""
     yield from section(
         "Extenders",

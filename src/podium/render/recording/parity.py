@@ -8,16 +8,14 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.text import Text
-
+from podium.render.columns import TextTable, styled
 from podium.render.decision.as_json import API_VERSION
-from podium.render.plain import counted, printable
-from podium.render.rich_tables import add_row, rich_table
+from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
+    from podium.render.columns import Line
 
 
 class RecordingDifference(Protocol):
@@ -102,27 +100,27 @@ def as_json(report: ParityReport) -> dict[str, Any]:
     }
 
 
-def parity_tables(report: ParityReport) -> Iterator[RenderableType]:
+def parity_tables(report: ParityReport) -> Iterator[Line]:
     """The report as tables for a terminal."""
     recorded = ", ".join(report.profiles) or "nothing"
-    yield Text(f"recordings of {recorded}, replayed", style="bold")
-    yield Text()
+    yield styled(f"recordings of {recorded}, replayed", "bold")
+    yield styled()
     numbers = ("SCENARIOS", "STEPS", "DIFFERENCES")
-    table = rich_table("FILE", *numbers, right=numbers)
+    table = TextTable("FILE", *numbers, right=numbers)
     total = report.total()
     rows = list(_rows(report.files))
     for each in [*rows, *([total] if len(rows) > 1 else [])]:
         style = "red" if each.differences else ""
         cells = (each.file, each.scenarios, each.steps, each.differences)
-        add_row(table, *cells, style=style)
-    yield table
-    yield Text()
+        table.add(*cells, style=style)
+    yield from table.lines()
+    yield styled()
     if not total.differences:
-        yield Text("no differences", style="bold green")
+        yield styled("no differences", "bold green")
         return
     shown = len(report.first)
     which = "" if shown == total.differences else f", the first {shown} in full"
-    yield Text(f"{counted(total.differences, 'difference')}{which}", style="bold red")
+    yield styled(f"{counted(total.differences, 'difference')}{which}", "bold red")
     for where, difference in report.first:
         yield from _difference(where, difference)
 
@@ -153,13 +151,13 @@ def _sum(name: str, files: Sequence[FileReport]) -> FileReport:
     )
 
 
-def _difference(where: str, each: RecordingDifference) -> Iterator[RenderableType]:
+def _difference(where: str, each: RecordingDifference) -> Iterator[Line]:
     place = ": ".join(filter(None, (each.scenario, each.step, each.field)))
-    yield Text()
-    yield Text(printable(place), style="bold")
-    yield Text(printable(f"  in        {where}"), style="dim")
-    yield Text(printable(f"  expected  {_value(each.expected)}"))
-    yield Text(printable(f"  got       {_value(each.got)}"))
+    yield styled()
+    yield styled(place, "bold")
+    yield styled(f"  in        {where}", "dim")
+    yield styled(f"  expected  {_value(each.expected)}")
+    yield styled(f"  got       {_value(each.got)}")
 
 
 def _value(value: Any) -> str:

@@ -18,7 +18,7 @@ from podium.cluster.cache.cache import Cache, CacheError
 from podium.cluster.cache.reservations import restoring
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queue import SchedulingQueue
-from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRequest, Updated
+from podium.cluster.wakeups.wakeups import Added, Deleted, Updated
 from podium.engine.rules.volumes.binding import SELECTED_NODE
 from podium.objects.kinds.devices import DeviceTaintRule
 from podium.objects.kinds.pod_group import PodGroup
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from podium.scheduler.state.behaviour import Behaviour
 
 logger = logging.getLogger(__name__)
-
-_ACTIONS = {Added: "Add", Updated: "Update", Deleted: "Delete"}
 
 
 class ClusterState:
@@ -439,6 +437,6 @@ class ClusterState:
         moved = self.queue.on_event(event)
         if moved:
             self._on_pod_ready()
-            label = MoveRequest(event, _ACTIONS.get(type(event), "")).label
-            for observer in self._observers:
-                observer.event_seen(label, moved)
+            for label, count in moved.items():
+                for observer in self._observers:
+                    observer.event_seen(label, count)

@@ -12,7 +12,7 @@ from podium.what_if.check.check import RULES
 from podium.what_if.plan.plan_report import bold, warning
 
 if TYPE_CHECKING:
-    from podium.render.planning.text import Line
+    from podium.render.columns import Line
     from podium.what_if.check.check import Check, Finding
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

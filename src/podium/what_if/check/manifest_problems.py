@@ -13,8 +13,7 @@ from podium.lab.api.resources import BY_NAME
 from podium.lab.api.status import StatusError
 from podium.lab.registry.admission import NAMESPACES
 from podium.lab.registry.registry import Registry
-from podium.lab.schema.quantities import quantities_in
-from podium.lab.schema.typed_bodies import check_types, unknown_fields
+from podium.lab.schema.typed_bodies import check_types, quantities_in, unknown_fields
 from podium.lab.store.store import Store
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import (

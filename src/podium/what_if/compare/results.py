@@ -14,7 +14,7 @@ from podium.render.quantities import format_amount
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.render.planning.text import Line
+    from podium.render.columns import Line
 
 _NO_NODE = "<none>"
 

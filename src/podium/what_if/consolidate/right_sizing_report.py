@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from podium.render.columns import Line
 from podium.render.plain import counted
-from podium.render.planning.text import Line, table
+from podium.render.planning.text import table
 from podium.render.quantities import format_amount
 from podium.what_if.plan.plan_report import bold, report_tables, warning
 

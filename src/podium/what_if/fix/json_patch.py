@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import InputError
-from podium.objects.field_paths import pointer, pointer_keys
+from podium.objects.field_errors import pointer, pointer_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

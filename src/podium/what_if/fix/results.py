@@ -12,7 +12,7 @@ from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podium.render.planning.text import Line
+    from podium.render.columns import Line
 
 
 @dataclass(frozen=True, slots=True)

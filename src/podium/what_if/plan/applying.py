@@ -20,7 +20,7 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import StatusError
 from podium.lab.contents.documents import Document, documents
 from podium.lab.controllers.framework.object_fields import annotation, controller_of
-from podium.lab.controllers.nodes.node_lifecycle import registered_status
+from podium.lab.controllers.node_lifecycle import registered_status
 from podium.lab.controllers.workloads.deployments import HASH_LABEL
 from podium.library.reading import contents
 from podium.objects.quantity import milli

@@ -17,7 +17,7 @@ from podium.lab.api.resources import BY_NAME, STORED
 from podium.lab.contents.documents import Document
 from podium.lab.contents.loader import Progress
 from podium.lab.controllers.autoscaling import HorizontalAutoscaler
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.lab.controllers.workloads.cron_jobs import CronJobController
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 
 if TYPE_CHECKING:
     from podium.lab.contents.documents import Document

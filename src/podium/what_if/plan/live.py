@@ -16,7 +16,7 @@ from podium.kube.errors import ApiError
 from podium.lab.api.resources import TABLE, Resource
 from podium.lab.contents.documents import Document
 from podium.objects.reading.garbage import without_gc
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import without_nulls
 from podium.what_if.plan.inputs import ClusterDocuments
 
 if TYPE_CHECKING:

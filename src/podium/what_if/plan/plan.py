@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from podium.lab.contents.loader import Progress
-from podium.lab.controllers.nodes.fake_kubelet import KubeletTimings
+from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.absence import AbsentObjects
 from podium.library.pending import is_pending, seen_by
 from podium.library.simulating import open_simulation

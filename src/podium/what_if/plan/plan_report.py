@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.render.columns import Line
 from podium.render.node_names import common_suffix
 from podium.render.plain import counted
-from podium.render.planning.text import Line, table
+from podium.render.planning.text import table
 from podium.render.quantities import format_amount
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from podium.render.columns import Line
 from podium.render.node_names import common_suffix
 from podium.render.plain import counted
-from podium.render.planning.text import Line, table
+from podium.render.planning.text import table
 from podium.what_if.plan.plan_report import bold, warning
 
 if TYPE_CHECKING:

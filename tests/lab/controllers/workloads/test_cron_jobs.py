@@ -9,7 +9,7 @@ import pytest
 
 from lab.controllers.managed_cluster import ManagedCluster
 from podium.lab.api.status import StatusError
-from podium.lab.schema.cron_schedule import ScheduleError, parse_schedule, zone_of
+from podium.lab.kinds.cron_job import ScheduleError, parse_schedule, zone_of
 
 
 def at(text: str) -> float:

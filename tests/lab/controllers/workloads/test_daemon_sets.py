@@ -131,3 +131,17 @@ def test_a_revision_is_written_with_its_keys_in_order(lab: ManagedCluster) -> No
 
     assert ordered(revision["data"])
     assert next(iter(revision["data"]["spec"]["template"])) == "$patch"
+
+
+def test_a_matching_orphan_is_adopted_when_it_appears(lab: ManagedCluster) -> None:
+    made = daemon()
+    lab.create("DaemonSet", made)
+    lab.settle()
+    spec = {**made["spec"]["template"]["spec"], "nodeName": "n1"}
+    labels = made["spec"]["template"]["metadata"]["labels"]
+    lab.create("Pod", {"metadata": {"name": "orphan", "labels": labels}, "spec": spec})
+    lab.settle()
+
+    # It is younger than the daemon of its node, and goes as a duplicate.
+    assert "orphan" not in [pod["metadata"]["name"] for pod in lab.pods()]
+    assert nodes_of(lab) == ["n0", "n1", "n2"]

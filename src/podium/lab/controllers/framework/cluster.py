@@ -1,29 +1,137 @@
-"""The cluster as controllers read and write it: a cache of all objects, and writes to the registry.
+"""The cluster as controllers read and write it: cache, registry, events.
 
 Cached objects are shared and must not be changed in place. Every write updates the cache before it
-returns, so a controller always reads its own writes.
+returns, so a controller always reads its own writes. An event that was recorded before is counted
+instead of created again. A token bucket limits how many events are written; those beyond it are
+dropped.
+
+Upstream: client-go/tools/record/events_cache.go.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection
 from typing import Final
 
 import msgspec
 
+from podium.lab.api.encoding import format_time
 from podium.lab.api.options import DeleteOptions
-from podium.lab.api.status import StatusError
-from podium.lab.api.timestamps import format_time
+from podium.lab.api.status import StatusError, ignoring
 from podium.lab.controllers.framework.clock import Clock
-from podium.lab.controllers.framework.events import ControllerEvents
 from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
-_NO_OBJECTS: Final[dict[Key, JsonObject]] = {}
+_BURST: Final = 200.0
+_PER_SECOND: Final = 20.0
+_REMEMBERED: Final = 4096
 _NOT_FOUND: Final = 404
+
+_Identity = tuple[str, str, str, str]  # uid, reason, message, component
+
+
+class ControllerEvents:
+    """Writes events about objects, within a budget."""
+
+    def __init__(self, registry: Registry, now: Callable[[], float]) -> None:
+        """Write to *registry*; *now* reads the time."""
+        self._registry = registry
+        self._now = now
+        self._tokens = _BURST
+        self._refilled = now()
+        self._recorded: OrderedDict[_Identity, Key] = OrderedDict()
+        self._last_name = 0
+
+    def normal(self, about: JsonObject, reason: str, message: str, component: str) -> None:
+        """Record an event of type Normal."""
+        self._record(about, "Normal", reason, message, component)
+
+    def warning(self, about: JsonObject, reason: str, message: str, component: str) -> None:
+        """Record an event of type Warning."""
+        self._record(about, "Warning", reason, message, component)
+
+    def has_budget(self) -> bool:
+        """Whether an event recorded now would be written."""
+        now = self._now()
+        self._tokens = min(self._tokens + (now - self._refilled) * _PER_SECOND, _BURST)
+        self._refilled = now
+        return self._tokens >= 1
+
+    def _record(
+        self, about: JsonObject, kind: str, reason: str, message: str, component: str
+    ) -> None:
+        if not self.has_budget():
+            return
+        self._tokens -= 1
+        identity = (about["metadata"]["uid"], reason, message, component)
+        before = self._recorded.get(identity)
+        if before is None or not self._count(before):
+            key = self._create(about, kind, reason, message, component)
+            if key is not None:
+                self._recorded[identity] = key
+                if len(self._recorded) > _REMEMBERED:
+                    self._recorded.popitem(last=False)
+
+    def _next_name(self) -> int:
+        """The time in nanoseconds, never the same twice: names sort in the order of events."""
+        self._last_name = max(self._last_name + 1, int(self._now() * 1e9))
+        return self._last_name
+
+    def _count(self, key: Key) -> bool:
+        """Increase the count of a recorded event; False if it is gone."""
+
+        def count(event: JsonObject) -> JsonObject:
+            event["count"] = event.get("count", 1) + 1
+            event["lastTimestamp"] = format_time(self._now())
+            return event
+
+        with ignoring(_NOT_FOUND):
+            self._registry.modify("Event", key[1], key[0], change=count)
+            return True
+        return False
+
+    def _create(
+        self, about: JsonObject, kind: str, reason: str, message: str, component: str
+    ) -> Key | None:
+        metadata = about["metadata"]
+        namespace = metadata.get("namespace") or "default"
+        at = format_time(self._now())
+        event: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{metadata['name']}.{self._next_name():016x}",
+                "namespace": namespace,
+            },
+            "involvedObject": {
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                "name": metadata["name"],
+                "namespace": metadata.get("namespace", ""),
+                "uid": metadata["uid"],
+                "resourceVersion": metadata.get("resourceVersion", ""),
+            },
+            "type": kind,
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": component},
+            "reportingComponent": component,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+        try:
+            made = self._registry.create("Event", event)
+        except StatusError:  # the namespace is terminating
+            return None
+        return namespace, made["metadata"]["name"]
+
+
+_NO_OBJECTS: Final[dict[Key, JsonObject]] = {}
 _CONFLICT: Final = 409
 
 
@@ -93,14 +201,11 @@ class Cluster:
             edit(item)
             return item
 
-        try:
+        with ignoring(_NOT_FOUND):
             return self.registry.modify(
                 kind, key[1], key[0], change=edited, subresource=subresource
             )
-        except StatusError as error:
-            if error.code != _NOT_FOUND:
-                raise
-            return None
+        return None
 
     def update_status(self, item: JsonObject, status: JsonObject) -> None:
         """Store a new status of an object, unless it is equal to the present one."""
@@ -122,8 +227,5 @@ class Cluster:
         self._delete("Pod", pod.key, DeleteOptions(uid=pod.uid, grace=grace))
 
     def _delete(self, kind: str, key: Key, options: DeleteOptions) -> None:
-        try:
+        with ignoring(_NOT_FOUND, _CONFLICT):
             self.registry.delete(kind, key[1], key[0], options)
-        except StatusError as error:
-            if error.code not in {_NOT_FOUND, _CONFLICT}:
-                raise

@@ -12,13 +12,13 @@ from collections import Counter
 from typing import Any, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
+from podium.lab.controllers.framework.controller import controller_ref, template_hash
 from podium.lab.controllers.framework.object_fields import (
     controller_of,
     key_of,
     labels_of,
     uid_of,
 )
-from podium.lab.controllers.framework.workload_pods import controller_ref, template_hash
 from podium.objects.kinds.meta import JsonObject
 
 HASH_LABEL: Final = "controller-revision-hash"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import tzinfo
 from typing import ClassVar, Final, NamedTuple
 
+from podium.lab.api.encoding import format_time, parse_time
 from podium.lab.api.status import StatusError
-from podium.lab.api.timestamps import format_time, parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.controllers.framework.controller import Controller, changed_key, controller_ref
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -20,8 +20,7 @@ from podium.lab.controllers.framework.object_fields import (
     key_of,
     uid_of,
 )
-from podium.lab.controllers.framework.workload_pods import controller_ref
-from podium.lab.schema.cron_schedule import CronSchedule, ScheduleError, parse_schedule, zone_of
+from podium.lab.kinds.cron_job import CronSchedule, ScheduleError, parse_schedule, zone_of
 from podium.objects.kinds.meta import JsonObject
 
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"

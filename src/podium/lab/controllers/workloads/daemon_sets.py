@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from podium.lab.api.timestamps import parse_time
+from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
 from podium.lab.controllers.framework.object_fields import (
     Key,
     int_or_percent,
@@ -24,11 +24,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.lab.controllers.workloads.controller_revisions import HASH_LABEL, current_revision_hash
 from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.completing import daemons
@@ -55,23 +50,20 @@ _ALWAYS_WRITTEN: Final = frozenset(
 )
 
 
-class DaemonSetController(Controller[Key]):
+class DaemonSetController(PodOwningController[Key]):
     """Creates a pod for every eligible node and deletes pods from the others."""
 
     name: ClassVar = "daemonset-controller"
+    kind: ClassVar = "DaemonSet"
 
     def __init__(self, cluster: Cluster) -> None:
         """Watch daemon sets, nodes and pods."""
         super().__init__(cluster)
-        #: Owned pods whose labels changed since the last sync, by owner.
-        self._relabelled: dict[Key, dict[Key, None]] = {}
         #: Decoded nodes by name, with the resource version they were decoded from.
         self._nodes: dict[str, tuple[str, Node]] = {}
         #: The node that a pod is meant for, by the pod's uid.
         self._target_nodes: dict[str, str] = {}
-        self.watch("DaemonSet", lambda old, new: self.enqueue(changed_key(old, new)))
         self.watch("Node", self._on_node)
-        self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if old is not None and new is not None and _placement(old) == _placement(new):
@@ -79,27 +71,17 @@ class DaemonSetController(Controller[Key]):
         for each in self.cluster.list("DaemonSet"):
             self.enqueue(key_of(each))
 
-    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
-        pod = new or old
-        assert pod is not None
-        if new is None:
-            self._target_nodes.pop(pod.uid, None)
-        relabelled = old is not None and new is not None and old.labels is not new.labels
-        for each in (old, new):
-            if each is not None and each.owner is not None and each.owner[0] == "DaemonSet":
-                key = (each.key[0], each.owner[1])
-                if relabelled:
-                    self._relabelled.setdefault(key, {})[each.key] = None
-                self.enqueue(key)
+    def on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        """Enqueue the sets of a pod, and forget the node of one that is gone."""
+        if old is not None and new is None:
+            self._target_nodes.pop(old.uid, None)
+        super().on_pod(old, new)
 
     def sync(self, key: Key) -> None:
         """Adopt and release pods, create and delete them per node, then update the status."""
-        owner = self.cluster.get("DaemonSet", *key)
+        owner = self.owner_with_pods(key)
         if owner is None:
-            self._relabelled.pop(key, None)
             return
-        selector = compile_selector(owner["spec"].get("selector"))
-        claim_pods(self.cluster, owner, selector, self._relabelled.pop(key, {}))
         template = _template_with_tolerations(owner)
         tag = current_revision_hash(self.cluster, owner)
         spec = msgspec.convert(template["spec"], PodSpec)
@@ -158,10 +140,7 @@ class DaemonSetController(Controller[Key]):
         pod = pod_from_template(template, owner)
         pod["metadata"]["labels"][HASH_LABEL] = tag
         pod["spec"] = _with_node_affinity(pod["spec"], node)
-        made = self.cluster.create("Pod", pod)
-        self._target_nodes[uid_of(made)] = node
-        text = f"Created pod: {made['metadata']['name']}"
-        self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
+        self._target_nodes[uid_of(self.create_pod(owner, pod))] = node
 
     def _replace_outdated(self, owner: JsonObject, tag: str, nodes: int) -> None:
         """Delete pods of an older template, as many as `maxUnavailable` allows."""

@@ -12,9 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
-from podium.lab.api.timestamps import format_time, parse_time
+from podium.lab.api.encoding import format_time, parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    adopt,
+    changed_key,
+    controller_ref,
+    no_listed_pods,
+    template_hash,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     annotation,
@@ -28,12 +35,7 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    adopt,
-    compile_selector,
-    controller_ref,
-    template_hash,
-)
+from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 
 _SUMMED: Final = ("replicas", "readyReplicas", "availableReplicas")

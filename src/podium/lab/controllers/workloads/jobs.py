@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
-from podium.lab.api.timestamps import parse_time
-from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key
+from podium.lab.api.encoding import parse_time
+from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -23,11 +22,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.objects.kinds.meta import JsonObject
 
 #: The annotation with the failures of an index before a pod of it was created.
@@ -144,39 +138,22 @@ class _TerminatingPod(NamedTuple):
     pod: Key
 
 
-class JobController(Controller[Key | _TerminatingPod]):
+class JobController(PodOwningController[Key | _TerminatingPod]):
     """Runs jobs. Its keys are those of jobs and of terminating pods."""
 
     name: ClassVar = "job-controller"
+    kind: ClassVar = "Job"
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Watch jobs and pods."""
-        super().__init__(cluster)
-        #: Owned pods whose labels changed since the last sync, by owner.
-        self._relabelled: dict[Key, dict[Key, None]] = {}
-        self.watch("Job", lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod, listed=self._on_listed_pods)
+    def on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
+        """Enqueue the jobs of a pod, and the pod if it is deleted or no longer one of its job."""
+        super().on_pod(old, new)
+        was_owned = old is not None and old.owner is not None and old.owner[0] == "Job"
+        if new is not None and old is not None and was_owned and old.owner != new.owner:
+            self.enqueue(_TerminatingPod(new.key))
+        if new is not None and new.terminating and new.owner and new.owner[0] == "Job":
+            self.enqueue(_TerminatingPod(new.key))
 
-    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
-        pod = new or old
-        assert pod is not None
-        relabelled = old is not None and new is not None and old.labels is not new.labels
-        if old is not None and old.owner != pod.owner and old.owner and old.owner[0] == "Job":
-            self.enqueue((pod.key[0], old.owner[1]))
-            self.enqueue(_TerminatingPod(pod.key))
-        if pod.owner is not None and pod.owner[0] == "Job":
-            key = (pod.key[0], pod.owner[1])
-            if relabelled:
-                self._relabelled.setdefault(key, {})[pod.key] = None
-            self.enqueue(key)
-            if new is not None and new.terminating:
-                self.enqueue(_TerminatingPod(new.key))
-        elif pod.owner is None and new is not None and (old is None or relabelled or old.owner):
-            for each in self.cluster.list_in_namespace("Job", pod.key[0]):
-                if compile_selector(each["spec"].get("selector")).matches(pod.labels):
-                    self.enqueue(key_of(each))
-
-    def _on_listed_pods(self, pods: LabPods) -> None:
+    def on_listed_pods(self, pods: LabPods) -> None:
         """Look at the terminating pods of jobs; the jobs enqueue themselves."""
         for pod in pods.all.values():
             if pod.terminating and pod.owner is not None and pod.owner[0] == "Job":
@@ -190,12 +167,9 @@ class JobController(Controller[Key | _TerminatingPod]):
         if isinstance(key, _TerminatingPod):
             self._release_uncounted(key.pod)
             return
-        job = self.cluster.get("Job", *key)
+        job = self.owner_with_pods(key)
         if job is None:
-            self._relabelled.pop(key, None)
             return
-        selector = compile_selector(job["spec"].get("selector"))
-        claim_pods(self.cluster, job, selector, self._relabelled.pop(key, {}))
         if is_terminating(job):
             for pod in list(self.cluster.pods.of_owner(uid_of(job))):
                 if pod.terminating:
@@ -488,9 +462,7 @@ class _JobSync:
                 annotations = {**annotations, **self._failures_before(index)}
             metadata["annotations"] = {**annotations, INDEX_LABEL: str(index)}
             pod["spec"]["hostname"] = f"{name}-{index}"
-        made = self.cluster.create("Pod", pod)
-        text = f"Created pod: {made['metadata']['name']}"
-        self.cluster.events.normal(self.job, "SuccessfulCreate", text, self.controller.name)
+        self.controller.create_pod(self.job, pod)
 
     def _set_condition(self, kind: str, value: str, reason: str, text: str) -> None:
         conditions = list(self.status.get("conditions") or ())

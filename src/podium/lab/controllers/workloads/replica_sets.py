@@ -9,24 +9,19 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import StatusError
-from podium.lab.api.timestamps import parse_time
-from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
     is_terminating,
     key_of,
+    new_condition,
     replicas_of,
     uid_of,
 )
 from podium.lab.controllers.framework.pods import OwnedPods, PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector, from_map_literal
 
@@ -36,49 +31,17 @@ _FAILED_CREATE_DELAY: Final = 1.0
 _PHASE_ORDER: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-class ReplicaSetController(Controller[Key]):
+class ReplicaSetController(PodOwningController[Key]):
     """Creates and deletes pods until there are as many as `spec.replicas` asks for."""
 
     name: ClassVar = "replicaset-controller"
     kind: ClassVar = "ReplicaSet"
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Watch the objects of `kind`, and pods."""
-        super().__init__(cluster)
-        #: Owned pods whose labels changed since the last sync, by owner.
-        self._relabelled: dict[Key, dict[Key, None]] = {}
-        self.watch(self.kind, lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod, listed=no_listed_pods)
-
-    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
-        pod = new or old
-        assert pod is not None
-        namespace, owner = pod.key[0], pod.owner
-        relabelled = old is not None and new is not None and old.labels is not new.labels
-        if old is not None and old.owner != owner and old.owner and old.owner[0] == self.kind:
-            self.enqueue((namespace, old.owner[1]))
-        if owner is not None:
-            if owner[0] == self.kind:
-                key = (namespace, owner[1])
-                if relabelled:
-                    self._relabelled.setdefault(key, {})[pod.key] = None
-                self.enqueue(key)
-        elif new is not None and (old is None or relabelled or old.owner is not None):
-            for each in self.cluster.list_in_namespace(self.kind, namespace):
-                if self.selector_of(each).matches(pod.labels):
-                    self.enqueue(key_of(each))
-
-    def selector_of(self, owner: JsonObject) -> Selector:
-        """The `spec.selector` of an object of `kind`."""
-        return compile_selector(owner["spec"].get("selector"))
-
     def sync(self, key: Key) -> None:
         """Adopt and release pods, create or delete the difference, then update the status."""
-        owner = self.cluster.get(self.kind, *key)
+        owner = self.owner_with_pods(key)
         if owner is None:
-            self._relabelled.pop(key, None)
             return
-        claim_pods(self.cluster, owner, self.selector_of(owner), self._relabelled.pop(key, {}))
         owned = self.cluster.pods.of_owner(uid_of(owner))
         failure = None
         if not is_terminating(owner):
@@ -94,14 +57,12 @@ class ReplicaSetController(Controller[Key]):
         pod = pod_from_template(owner["spec"].get("template") or {}, owner)
         for _ in range(min(missing, BURST)):
             try:
-                made = self.cluster.create("Pod", pod)
+                self.create_pod(owner, pod)
             except StatusError as error:
                 text = f"Error creating: {error.message}"
                 self.cluster.events.warning(owner, "FailedCreate", text, self.name)
                 self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
                 return error
-            text = f"Created pod: {made['metadata']['name']}"
-            self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
         if missing > BURST:
             self.enqueue(key_of(owner))
         return None
@@ -159,15 +120,8 @@ class ReplicaSetController(Controller[Key]):
         before = condition(owner, "ReplicaFailure")
         if before.get("reason") == "FailedCreate":  # the message names another pod every time
             return [before]
-        return [
-            {
-                "type": "ReplicaFailure",
-                "status": "True",
-                "lastTransitionTime": self.cluster.timestamp(),
-                "reason": "FailedCreate",
-                "message": failure.message,
-            }
-        ]
+        at, message = self.cluster.timestamp(), failure.message
+        return [new_condition({}, "ReplicaFailure", "True", "FailedCreate", message, at=at)]
 
 
 class ReplicationManager(ReplicaSetController):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, no_listed_pods
+from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -18,11 +17,6 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
-from podium.lab.controllers.framework.workload_pods import (
-    claim_pods,
-    compile_selector,
-    pod_from_template,
-)
 from podium.lab.controllers.workloads.controller_revisions import (
     HASH_LABEL,
     current_revision_hash,
@@ -39,49 +33,21 @@ _FAILED_CREATE_DELAY: Final = 1.0
 _ALWAYS_WRITTEN: Final = frozenset({"replicas", "availableReplicas", "collisionCount"})
 
 
-class StatefulSetController(Controller[Key]):
+class StatefulSetController(PodOwningController[Key]):
     """Creates, replaces and deletes pods in the order of their ordinals."""
 
     name: ClassVar = "statefulset-controller"
+    kind: ClassVar = "StatefulSet"
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Watch stateful sets and pods."""
-        super().__init__(cluster)
-        #: Owned pods whose labels changed since the last sync, by owner.
-        self._relabelled: dict[Key, dict[Key, None]] = {}
-        self.watch("StatefulSet", lambda old, new: self.enqueue(changed_key(old, new)))
-        self.watch_pods(self._on_pod, listed=no_listed_pods)
-
-    def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
-        pod = new or old
-        assert pod is not None
-        relabelled = old is not None and new is not None and old.labels is not new.labels
-        for each in (old, new):
-            if each is not None and each.owner is not None and each.owner[0] == "StatefulSet":
-                key = (each.key[0], each.owner[1])
-                if relabelled:
-                    self._relabelled.setdefault(key, {})[each.key] = None
-                self.enqueue(key)
-        if pod.owner is None and new is not None:
-            # A pod that belongs to no set may have the name and the labels of one of a set's pods.
-            parent = pod.key[1].rpartition("-")[0]
-            if parent and self.cluster.get("StatefulSet", pod.key[0], parent) is not None:
-                self.enqueue((pod.key[0], parent))
+    def may_adopt(self, owner: JsonObject, pod: PodInfo) -> bool:
+        """Whether a pod has the name of one of the set's pods."""
+        return pod.key[1].removeprefix(f"{owner['metadata']['name']}-").isdigit()
 
     def sync(self, key: Key) -> None:
         """Create, replace or delete the next pod, then update the status."""
-        owner = self.cluster.get("StatefulSet", *key)
+        owner = self.owner_with_pods(key)
         if owner is None:
-            self._relabelled.pop(key, None)
             return
-        prefix = f"{owner['metadata']['name']}-"
-        claim_pods(
-            self.cluster,
-            owner,
-            compile_selector(owner["spec"].get("selector")),
-            self._relabelled.pop(key, {}),
-            may_own=lambda pod: pod.key[1].removeprefix(prefix).isdigit(),
-        )
         if not is_terminating(owner):
             self._sync_pods(owner)
         self._update_status(key)

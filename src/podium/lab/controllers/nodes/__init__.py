@@ -1,1 +1,0 @@
-"""Controllers of nodes, and the fake kubelet that reports on pods instead of running them."""

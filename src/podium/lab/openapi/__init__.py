@@ -1,1 +1,0 @@
-"""The OpenAPI documents that clients download."""

@@ -1,1 +1,0 @@
-"""Validation of objects by kind: an iterator of `FieldError`, one for each invalid field."""
