@@ -62,8 +62,7 @@ from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.selector_index import anchor_of_any
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.field_errors import child, duplicate, forbidden, invalid, required, unsupported
-from podium.objects.go_json import go_json
-from podium.objects.go_types import INT32, STRING, STRING_MAP, Slice, named, record
+from podium.objects.go_types import INT32, STRING, STRING_MAP, Slice, go_json, named, record
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
