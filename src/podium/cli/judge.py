@@ -9,7 +9,7 @@ import click
 
 from podium.cli.console import note, tracked, write, write_data
 from podium.cli.flags import output_flag, profile_flags
-from podium.cli.following import follows_history
+from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource

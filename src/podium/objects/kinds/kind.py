@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -18,11 +18,12 @@ from podium.objects.snapshots.pseudonyms import OBJECT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from podium.objects.field_errors import Fault
     from podium.objects.kinds.defaults import Admission
     from podium.objects.kinds.meta import JsonObject, RawQuantity
     from podium.objects.kinds.workloads import PodTemplate
     from podium.objects.selectors.selectors import Selector
-    from podium.objects.snapshots.field_renaming import FieldRenaming
+    from podium.objects.snapshots.pseudonyms import FieldRenaming
 
 T = TypeVar("T", bound=Object)
 
@@ -38,14 +39,6 @@ class Reports(Protocol[T]):
 
     def clear(self) -> None:
         """Forget all objects."""
-
-
-class Fault(NamedTuple):
-    """Something that an API server would refuse: the field, what is wrong, what would work."""
-
-    path: str
-    what: str
-    hint: str
 
 
 @dataclass(frozen=True, eq=False)
