@@ -116,8 +116,8 @@ def survive(
     import msgspec  # noqa: PLC0415  not needed for help
 
     from podium.library.parallel import processors  # noqa: PLC0415
+    from podium.render.reports.survive import report  # noqa: PLC0415
     from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
-    from podium.what_if.survive.survive_report import report  # noqa: PLC0415
 
     chosen = chosen_for(flags, cluster)
     objects = read_files(files) if cluster is None else read_live(**cluster)
@@ -340,11 +340,11 @@ def _check_changes(
 
 def _print(answer: Plan, output: str) -> None:
     if output == "table":
-        from podium.what_if.plan.plan_report import report  # noqa: PLC0415  only for text
+        from podium.render.reports.plan import report  # noqa: PLC0415  only for text
 
         write_lines(report(answer))
     elif output == "html":
-        from podium.what_if.plan.plan_page import plan_page  # noqa: PLC0415  only for pages
+        from podium.render.reports.plan import plan_page  # noqa: PLC0415  only for pages
 
         write(plan_page(answer))
     else:
@@ -357,8 +357,8 @@ def _consolidate(
     found: ClusterDocuments, chosen: ChosenProfiles, limit: float, seed: int, output: str
 ) -> int:
     """Find nodes that can be emptied, and print them with the commands."""
+    from podium.render.reports.consolidate import report  # noqa: PLC0415
     from podium.what_if.consolidate.consolidate import consolidate  # noqa: PLC0415
-    from podium.what_if.consolidate.consolidate_report import report  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     with StatusLine("consolidating") as status:
@@ -419,8 +419,8 @@ def _right_size(
     output: str,
 ) -> int:
     """Give workloads other requests, and print which nodes come free."""
+    from podium.render.reports.consolidate import right_sizing_report  # noqa: PLC0415
     from podium.what_if.consolidate.right_sizing import read_prices, right_size  # noqa: PLC0415
-    from podium.what_if.consolidate.right_sizing_report import report  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     prices = None if resizing.prices is None else read_prices(resizing.prices)
@@ -438,7 +438,7 @@ def _right_size(
         )
     notes(answer.notes)
     if output == "table":
-        write_lines(report(answer))
+        write_lines(right_sizing_report(answer))
     else:
         import msgspec  # noqa: PLC0415  only for data
 

@@ -276,7 +276,7 @@ def _chosen_by_cluster(
     """The profile of a Policy that the cluster keeps; None if the flags choose the profile."""
     if own.policy_configmap is None:
         return None
-    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
+    from podium.library.cluster_release import policy_in_configmap  # noqa: PLC0415
 
     if flags.named():
         raise click.UsageError("--policy-configmap excludes other ways of naming a profile")

@@ -20,8 +20,12 @@ from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 from podium_research.bench.runner import FAST, PLAIN, measured_pods, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
-from podium_research.bench.workload_gates import profile_for
-from podium_research.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
+from podium_research.bench.workload_selection import (
+    SizeOverrides,
+    load_workloads,
+    profile_for,
+    select_workloads,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +178,7 @@ def _document(
 def _result(result: Result, *, planned: bool) -> dict[str, Any]:
     if not planned:
         return result.as_dict()
-    from podium.render.decision.explanation import plan_data  # noqa: PLC0415  only with --plan
+    from podium.library.explanation import plan_data  # noqa: PLC0415  only with --plan
 
     return result.as_dict() | {"plan": plan_data(result.plan)}
 
@@ -199,7 +203,7 @@ def _check_chart(chart: str | None) -> None:
 
 
 def _draw(measured: Sequence[Result], profile: Profile, path: Path) -> None:
-    from podium_research.bench.chart import html, svg  # noqa: PLC0415  only when asked for
+    from podium_research.bench.text_table import html, svg  # noqa: PLC0415  only when asked for
 
     title = f"podium bench, {profile.name}"
     text = html(measured, title) if path.suffix == ".html" else svg(measured)

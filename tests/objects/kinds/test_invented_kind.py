@@ -15,7 +15,7 @@ from podium.cluster.wakeups.wakeups import Added, resource
 from podium.engine.framework.rule import ALL_KINDS, FilterRule
 from podium.errors import InputError
 from podium.kube.discovery import discover
-from podium.library.snapshots.listing import Listed, list_objects
+from podium.library.snapshots.writing import Listed, list_objects
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.defaults import Admission
 from podium.objects.kinds.kind import Kind

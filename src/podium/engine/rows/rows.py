@@ -353,7 +353,7 @@ def fill_table(
 ) -> None:
     """Write the codes of these combinations of reasons into the table of the verdicts."""
     table = verdicts.table(rule, reasons)
-    for each in np.unique(bits).tolist():
+    for each in np.bincount(bits).nonzero()[0].tolist():
         table[each] = code_of(verdicts, rule, each, reasons)
 
 

@@ -649,7 +649,8 @@ class PodTopologySpread(FilterRule):
         ids = view.nodes.label_column(constraint.key).ids[rows]
         holders = int(at.has_label(constraint.key).sum())
         everywhere = holders == len(view.nodes.order)
-        return _CountedNodes(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
+        domains = np.bincount(ids).nonzero()[0]
+        return _CountedNodes(rows, ids, domains, len(rows) == holders, everywhere)
 
 
 def _count_added(namespace: str, selector: Selector, at: Rows[K]) -> Ints[K] | int:

@@ -3,31 +3,147 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.engine.framework.plan import plan_of
 from podium.engine.state.accounting import NATIVE
+from podium.library.decision_json import to_json
 from podium.library.explained_causes import add_causes, add_trace
 from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending import pending, seen_by
 from podium.library.pod_notes import PodNotes
 from podium.library.simulating import open_simulation
-from podium.render.decision.explanation import Explanation, NodeReport, ResourceRoom, node_report
+from podium.render.decision.analysis import NodeReport, ResourceRoom, node_report
+from podium.render.decision.causes import cause_data, causes_of_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from podium.cluster.cache.columns import Columns
     from podium.cluster.simulation import Simulation
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.group_decision import GroupDecision
+    from podium.engine.framework.plan import PlanLine
     from podium.engine.framework.profile import Profile
+    from podium.engine.framework.trace import DecisionTrace
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
+
+
+@dataclass(slots=True, repr=False)
+class Explanation:
+    """A decision, and what is known of the pod and the cluster besides."""
+
+    decision: Decision
+    #: How many pods the cluster has, where that is known.
+    pods: int | None
+    #: The tie-break between nodes with the best total.
+    ties: str = "round-robin"
+    #: The highest score of a priority.
+    max_score: int = 10
+    #: The node that the pod runs on.
+    actual: str | None = None
+    #: Whether the pod has `preemptionPolicy: Never`.
+    never_preempts: bool = False
+    #: What a reader has to know beside the decision, one sentence each.
+    notes: list[str] = field(default_factory=list)
+    #: The node that the user asks about.
+    asked: NodeReport | None = None
+    #: The cycle of its pod group that the decision is part of.
+    group: GroupDecision | None = None
+    #: The decision step by step, where that is asked for.
+    trace: DecisionTrace | None = None
+    #: The steps of the command and their seconds.
+    timings: list[tuple[str, float]] = field(default_factory=list)
+    #: What is done about each rule for such pods, where the steps are timed.
+    plan: list[PlanLine] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Where the pod goes."""
+        node = self.decision.node
+        return f"<Explanation: {self.decision.pod} {f'goes to {node}' if node else 'has no node'}>"
+
+    def _repr_html_(self) -> str:
+        """The outcome and what to know about it, for notebooks."""
+        reason = self.decision.message or self.decision.error
+        lines = [repr(self)[1:-1], *([reason] if reason else []), *self.notes]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
+    def __getitem__(self, node: str) -> NodeReport:
+        """What the decision says about a node."""
+        if node not in self.decision.examined and node not in self.decision.feasible:
+            raise KeyError(f"{node} was not looked at")
+        return node_report(self.decision, node)
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as plain data, with the other parts of the explanation."""
+        found = to_json(self.decision, group=self.group)
+        if self.notes:
+            found["notes"] = list(self.notes)
+        if self.actual is not None:
+            found["actual"] = self.actual
+        if self.asked is not None:
+            found["asked"] = _report_data(self.asked, self.decision)
+        if self.trace is not None:
+            found["trace"] = msgspec.json.decode(msgspec.json.encode(self.trace))
+        if self.timings:
+            found["timings"] = [{"step": s, "seconds": round(t, 6)} for s, t in self.timings]
+        if self.plan:
+            found["plan"] = plan_data(self.plan)
+        return found
+
+
+def plan_data(lines: Iterable[PlanLine]) -> list[dict[str, str]]:
+    """What is done about each rule, as plain data."""
+    return [
+        {
+            "stage": each.stage,
+            "rule": each.rule,
+            "scope": each.scope.name.lower(),
+            "kept": each.kept,
+            "askedAgain": each.again,
+        }
+        for each in lines
+    ]
+
+
+def _report_data(report: NodeReport, decision: Decision) -> dict[str, Any]:
+    found: dict[str, Any] = {"node": report.node, "fits": report.position is not None}
+    if report.verdict is not None:
+        found["predicate"] = report.verdict.predicate
+        found["reasons"] = list(report.verdict.reasons)
+        found["curable"] = report.verdict.curable
+        if len(report.verdict.by_rule) > 1:
+            found["byRule"] = [
+                {"predicate": name, "reasons": list(reasons)}
+                for name, reasons in report.verdict.by_rule
+            ]
+        causes = causes_of_node(decision, report.node)
+        if causes:
+            found["causes"] = [cause_data(each) for each in causes]
+    elif report.messages:
+        found["reasons"] = report.messages
+    if report.position is not None and decision.totals is not None:
+        found["total"] = int(decision.totals[report.position])
+    found["room"] = [
+        {
+            "resource": r.resource,
+            "wanted": r.wanted,
+            "used": r.used,
+            "promised": r.promised,
+            "allocatable": r.allocatable,
+        }
+        for r in report.room
+    ]
+    return found
+
 
 _PODS: Final = "pods"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from podium.render.decision import sentences
-from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
-from podium.render.decision.as_json import outcome
+from podium.render.decision.analysis import outcome, ranking, rejection_groups, score_gaps
 from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
@@ -21,22 +20,19 @@ from podium.render.decision.causes import (
 )
 from podium.render.decision.plain_reason import plain_reason
 from podium.render.html_page import html_page, text
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption
-    from podium.render.decision.causes import ScoreLine
-    from podium.render.decision.explanation import Explanation, NodeReport
+    from podium.library.explanation import Explanation
+    from podium.render.decision.analysis import NodeReport
 
 #: How many nodes or victims are named, and how many candidates are listed.
 _SAMPLE: Final = 20
 _MOST_CANDIDATES: Final = 100
 _MOST_CAUSES: Final = 20
-#: For how many nodes the numbers behind scores are told.
-_SCORED: Final = 10
 _HELP: Final = (
     "Select a node with the mouse or the arrow keys to compare it with the one that was chosen, "
     "a score to see how it is computed, a heading to sort."
@@ -47,7 +43,7 @@ def explanation_page(found: Explanation) -> str:
     """The page as one document."""
     sections = "\n".join(_sections(found))
     data = msgspec.json.encode(
-        found.as_json() | node_table_data(found.decision, found.max_score)
+        found.as_json() | sentences.node_table_data(found.decision, found.max_score)
     ).decode()
     # The data must not end the script element that contains it.
     data = data.replace("<", "\\u003c")
@@ -65,26 +61,6 @@ if (place) player(place, JSON.parse(document.getElementById("decision").textCont
 </script>
 """
     return html_page(sentences.headline(found.decision), style, sections, scripts)
-
-
-def node_table_data(decision: Decision, max_score: int) -> dict[str, Any]:
-    """What the table of nodes shows beside the decision: how each score is computed."""
-    lines: list[ScoreLine] = []
-    if decision.totals is not None:
-        lines = score_lines(decision, ranking(decision)[:_SCORED])
-    return {
-        "maxScore": max_score,
-        "ruleNames": list(sentences.rule_names(decision)),
-        "scoreLines": [
-            {
-                "priority": line.priority,
-                "weight": line.weight,
-                "formula": line.formula,
-                "nodes": [{"node": node, "text": text} for node, text in line.nodes],
-            }
-            for line in lines
-        ],
-    }
 
 
 def _asset(name: str) -> str:

@@ -1,20 +1,19 @@
-"""A plan as text: what moved, what is left, what blocks, and how full zones and nodes are."""
+"""A plan as text, and as a page with pictures of the cluster and of time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.render.columns import Line
-from podium.render.node_names import common_suffix
-from podium.render.plain import counted
-from podium.render.planning.text import table
-from podium.render.quantities import format_amount
+from podium.render.columns import BOLD, YELLOW, Line, table
+from podium.render.html_page import WIDTH, Square, bar, node_map, page, text, text_list, text_table
+from podium.render.plain import common_suffix, format_amount
+from podium.what_if.plan.results import seconds_text
 
 if TYPE_CHECKING:
-    from podium.what_if.plan.results import Balance, Plan, Usage
+    from podium.what_if.plan.results import Balance, Plan, TimelineEvent, Usage
 
 _NONE: Final = "<none>"
 #: How many rows of the timeline and of the nodes are shown; `-o json` has all.
@@ -24,27 +23,17 @@ _MOST_NOTES: Final = 10
 _MOST_ANYWAY: Final = 10
 
 
-def bold() -> dict[str, Any]:
-    """The style of headings."""
-    return {"bold": True}
-
-
-def warning() -> dict[str, Any]:
-    """The style of what needs attention."""
-    return {"fg": "yellow"}
-
-
 def report(plan: Plan) -> Iterator[Line]:
     """The lines of the report with their styles."""
     suffix = common_suffix(each.name for each in (*plan.before.nodes, *plan.after.nodes))
     if suffix:
         text = msgspec.json.encode(plan).replace(suffix.encode(), b"")
         plan = msgspec.json.decode(text, type=type(plan))
-    yield f"{plan.profile}: {summary(plan)}", bold()
+    yield f"{plan.profile}: {plan.summary()}", BOLD
     if suffix:
         yield f"names of nodes end in {suffix}, which is left out", {}
     yield from _changes(plan)
-    styles = (None, warning(), warning(), warning(), None, None, None, None, warning())
+    styles = (None, YELLOW, YELLOW, YELLOW, None, None, None, None, YELLOW)
     for (header, rows), style in zip(report_tables(plan), styles, strict=True):
         yield from table(header, rows, style)
     yield from _groups(plan)
@@ -137,44 +126,7 @@ def _groups(plan: Plan) -> Iterator[Line]:
     yield from table(*groups_table(plan))
     for each in plan.groups:
         for number, sentence in enumerate(each.why):
-            yield f"{'  ' if number else ''}{sentence}", {} if number else warning()
-
-
-def summary(plan: Plan) -> str:
-    """What follows, in one sentence."""
-    parts = []
-    if plan.interrupted:
-        parts.append("interrupted")
-    if plan.moved:
-        parts.append(f"{counted(len(plan.moved), 'pod')} moved")
-    if plan.created:
-        parts.append(f"{counted(len(plan.created), 'pod')} new")
-    removed = sum(each.wanted for each in plan.gone)
-    if removed:
-        parts.append(f"{counted(removed, 'pod')} removed")
-    if plan.evicted:
-        parts.append(f"{counted(len(plan.evicted), 'pod')} evicted by preemption")
-    if plan.blocked:
-        parts.append(f"{counted(len(plan.blocked), 'eviction')} blocked")
-    lost = len(plan.gone) - removed
-    if lost:
-        parts.append(f"{counted(lost, 'pod')} gone and not created anew")
-    parts += _left_text(plan)
-    return f"{', '.join(parts)}, after {seconds_text(plan.seconds)}"
-
-
-def _left_text(plan: Plan) -> list[str]:
-    """How many pods have no node now, and how many of those had none before."""
-    fresh = [each for each in plan.pending if not each.was_pending]
-    unknown = sum(bool(each.unknown) for each in fresh)
-    left, before = len(fresh) - unknown, len(plan.pending) - len(fresh)
-    none = "no more pods without a node" if before else "no pod without a node"
-    parts = [f"{counted(left, 'pod')} without a node" if left else none]
-    if unknown:
-        parts.append(f"{counted(unknown, 'pod')} whose node is not known")
-    if before:
-        parts.append(f"{counted(before, 'pod')} pending as before")
-    return parts
+            yield f"{'  ' if number else ''}{sentence}", {} if number else YELLOW
 
 
 def _changes(plan: Plan) -> Iterator[Line]:
@@ -261,6 +213,121 @@ def _timeline(plan: Plan) -> Iterator[Line]:
         yield f"and {len(plan.timeline) - _MOST_EVENTS} more events; -o json has all", {}
 
 
-def seconds_text(seconds: float) -> str:
-    """A duration, in seconds or minutes."""
-    return f"{seconds:.1f}s" if seconds < 120 else f"{seconds / 60:.1f}m"
+def plan_page(plan: Plan) -> str:
+    """The page as one document."""
+    every = [*report_tables(plan), groups_table(plan)]
+    tables = "\n".join(text_table(header, rows) for header, rows in every if rows)
+    notes = [*plan.notes, *(note for change in plan.changes for note in change.notes)]
+    body = f"""<p class="{"bad" if plan.makes_worse else "good"}">{text(plan.summary())}</p>
+<p>{text(plan.profile)}</p>
+{text_list(notes)}
+<h2>Pods over time</h2>
+{_pods_over_time(plan.timeline, plan.seconds)}
+<h2>Zones</h2>
+{_zones(plan.before, plan.after)}
+<h2>Nodes</h2>
+<p>Each square is a node: the darker, the more of its CPU is requested. Outlined ones changed.</p>
+{_node_maps(plan.before, plan.after)}
+{tables}"""
+    return page(f"Plan: {', '.join(each.change for each in plan.changes)}", body)
+
+
+def _pods_over_time(events: Sequence[TimelineEvent], seconds: float) -> str:
+    """Steps of three curves: pods terminating, pods without a node, pods starting."""
+    span = max(seconds, 1.0)
+    curves = _counts(events)
+    top = max((count for steps in curves.values() for _, count in steps), default=0)
+    if top == 0:
+        return "<p>No pod is created, moved or removed.</p>"
+    height, left = 160, 40
+    inner = WIDTH - left - 10
+    lines = []
+    for name, steps in curves.items():
+        points, last = [], 0
+        for at, count in [*steps, (span, steps[-1][1] if steps else 0)]:
+            x = left + inner * at / span
+            points.append(f"{x:.1f},{_y(last, top, height)}")
+            points.append(f"{x:.1f},{_y(count, top, height)}")
+            last = count
+        lines.append(f'<polyline class="{name}" points="{" ".join(points)}"/>')
+    ticks = "".join(
+        f'<text x="{left + inner * part / 4:.0f}" y="{height + 18}">'
+        f"{seconds_text(span * part / 4)}</text>"
+        for part in range(5)
+    )
+    legend = "".join(f'<span class="key {name}">{name}</span>' for name in curves)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height + 24}" role="img" '
+        f'aria-label="pods terminating, waiting and starting over time">'
+        f'<text x="0" y="12">{top}</text><text x="0" y="{height}">0</text>'
+        f"{''.join(lines)}{ticks}</svg><p>{legend}</p>"
+    )
+
+
+def _y(count: int, top: int, height: int) -> str:
+    return f"{height - (height - 8) * count / top:.1f}"
+
+
+def _counts(events: Iterable[TimelineEvent]) -> dict[str, list[tuple[float, int]]]:
+    """The number of pods in each state after each event."""
+    states: dict[str, str] = {}
+    counts = {"terminating": 0, "waiting": 0, "starting": 0}
+    found: dict[str, list[tuple[float, int]]] = {name: [] for name in counts}
+    after = {"created": "waiting", "bound": "starting", "terminating": "terminating"}
+    for event in events:
+        if event.what in {"change", "preempted"}:
+            continue
+        old, new = states.get(event.object, ""), after.get(event.what, "")
+        states[event.object] = new
+        for name, step in ((old, -1), (new, 1)):
+            if name and old != new:
+                counts[name] += step
+                found[name].append((event.at, counts[name]))
+    return found
+
+
+def _zones(before: Balance, after: Balance) -> str:
+    old = {each.name: each for each in before.zones}
+    new = {each.name: each for each in after.zones}
+    rows = []
+    for name in sorted({*old, *new}):
+        for label, usage in (("before", old.get(name)), ("after", new.get(name))):
+            cells = "".join(f"<td>{_bar(usage, resource)}</td>" for resource in ("cpu", "memory"))
+            pods = "-" if usage is None else f"{usage.pods} on {usage.nodes}"
+            rows.append(f"<tr><td>{text(name)}</td><td>{label}</td><td>{pods}</td>{cells}</tr>")
+    return (
+        "<table><thead><tr><th>ZONE</th><th></th><th>PODS ON NODES</th><th>CPU</th>"
+        f"<th>MEMORY</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _bar(usage: Usage | None, resource: str) -> str:
+    if usage is None:
+        return "-"
+    return f"{bar(_share(usage, resource))} {text(share_text(usage, resource))}"
+
+
+def _share(usage: Usage, resource: str) -> float:
+    there = usage.allocatable.get(resource, 0)
+    return usage.requested.get(resource, 0) / there if there else 0.0
+
+
+def _node_maps(before: Balance, after: Balance) -> str:
+    """Two maps of all nodes, before and after; squares have the name and the numbers as title."""
+    old = {each.name: each for each in before.nodes}
+    new = {each.name: each for each in after.nodes}
+    names = sorted({*old, *new})
+    changed = {name for name in names if old.get(name) != new.get(name)}
+    maps = "".join(
+        f"<h3>{label}</h3>{node_map([_square(name, usages, changed) for name in names])}"
+        for label, usages in (("before", old), ("after", new))
+    )
+    return f'<div class="maps">{maps}</div>'
+
+
+def _square(name: str, usages: dict[str, Usage], changed: set[str]) -> Square:
+    usage = usages.get(name)
+    if usage is None:
+        return Square(None, f"{name}: not there", name in changed)
+    title = f"{name}: cpu {share_text(usage, 'cpu')}, {usage.pods} pods"
+    return Square(_share(usage, "cpu"), title, name in changed)

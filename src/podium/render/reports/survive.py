@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from podium.render.columns import Line
-from podium.render.node_names import common_suffix
-from podium.render.plain import counted
-from podium.render.planning.text import table
-from podium.what_if.plan.plan_report import bold, warning
+from podium.render.columns import BOLD, YELLOW, Line, table
+from podium.render.plain import common_suffix, counted
 
 if TYPE_CHECKING:
     from podium.what_if.survive.survive import DomainLoss, Shortfall, Survival
@@ -27,10 +24,10 @@ def report(survival: Survival) -> Iterator[Line]:
     every = counted(len(survival.domains), "domain")
     yield (
         f"{survival.profile}: {survival.label}: {worst} of {every} would leave pods without a node",
-        bold(),
+        BOLD,
     )
     if survival.interrupted:
-        yield "interrupted: the other domains were not tried", warning()
+        yield "interrupted: the other domains were not tried", YELLOW
     if survival.pending_before:
         count = counted(len(survival.pending_before), "pod")
         yield f"{count} without a node even if nothing is lost", {}
@@ -89,7 +86,7 @@ def _details(loss: DomainLoss) -> Iterator[Line]:
         for (priority, name, reason), count in ordered[:_MOST_ROWS]
     ]
     header = (f"WITHOUT A NODE WHEN {loss.value} IS LOST", "PODS", "PRIORITY", "REASON")
-    yield from table(header, rows, warning())
+    yield from table(header, rows, YELLOW)
     if len(groups) > _MOST_ROWS:
         yield f"and {len(groups) - _MOST_ROWS} more groups; -o json has all", {}
     below = [each for each in (*loss.budgets, *loss.workloads) if each.after < each.wanted]
@@ -99,5 +96,5 @@ def _details(loss: DomainLoss) -> Iterator[Line]:
             (each.name, str(each.wanted), str(each.at_once), str(each.after))
             for each in below[:_MOST_ROWS]
         ],
-        warning(),
+        YELLOW,
     )

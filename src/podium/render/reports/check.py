@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 import podium
+from podium.render.columns import BOLD, YELLOW
 from podium.render.plain import counted
 from podium.what_if.check.check import RULES
-from podium.what_if.plan.plan_report import bold, warning
 
 if TYPE_CHECKING:
     from podium.render.columns import Line
@@ -27,9 +27,9 @@ def report(found: Check, failing: Sequence[Finding]) -> Iterator[Line]:
     """The lines of the report with their styles."""
     plain: dict[str, Any] = {}
     changed = counted(len(found.changed), "object")
-    yield f"{found.profile}: {changed} changed, {len(found.removed)} removed", bold()
+    yield f"{found.profile}: {changed} changed, {len(found.removed)} removed", BOLD
     for each in found.findings:
-        style = warning() if each in failing else plain
+        style = YELLOW if each in failing else plain
         yield "", plain
         yield f"{each.file}:{each.line}: {each.level} [{each.id}]", style
         yield f"  {each.message}", plain
@@ -37,14 +37,14 @@ def report(found: Check, failing: Sequence[Finding]) -> Iterator[Line]:
             yield f"  {'would help: ' if number == 0 else '            '}{text}", plain
     if found.room:
         yield "", plain
-        yield "Room afterwards", bold()
+        yield "Room afterwards", BOLD
         width = max(map(len, found.room))
         for name, pods in sorted(found.room.items()):
             yield f"  {name:<{width}}  {counted(pods, 'more pod')}", plain
     yield "", plain
     allowed = f", {len(found.allowed)} allowed" if found.allowed else ""
     total = counted(len(found.findings), "finding")
-    yield f"{total}, {len(failing)} of them fail the check{allowed}", bold()
+    yield f"{total}, {len(failing)} of them fail the check{allowed}", BOLD
 
 
 def sarif(found: Check) -> dict[str, Any]:

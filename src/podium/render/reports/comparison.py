@@ -1,26 +1,70 @@
-"""A comparison of configurations as one HTML page that loads nothing else, with pictures."""
+"""A comparison of configurations as text, and as a page with pictures."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.render.html_page import text
+from podium.render.columns import BOLD, PLAIN, YELLOW, table
+from podium.render.html_page import Square, bar, node_map, page, text, text_list, text_table
 from podium.render.plain import counted
-from podium.render.planning.page import (
-    Square,
-    bar,
-    node_map,
-    page,
-    text_list,
-    text_table,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from podium.render.columns import Line
     from podium.what_if.compare.results import Comparison, ConfigurationOutcome, NodeUse
 
 _NO_NODE: Final = "<none>"
+
+
+def comparison_lines(found: Comparison, most: int) -> Iterator[Line]:
+    """The result as text for a terminal, with the first differences only."""
+    yield f"{counted(found.nodes, 'node')}, {counted(found.pods, 'pod')} placed anew", BOLD
+    names = [each.name for each in found.done()]
+    if names:
+        yield from table(("", *(f" {name}" for name in names)), list(found.measures()))
+    if found.hopeless:
+        pods = ", ".join(found.hopeless[:3])
+        yield "", PLAIN
+        yield f"nodes needed without {counted(len(found.hopeless), 'pod')}: {pods}", YELLOW
+    if found.interrupted:
+        yield "interrupted: not all seeds are done", YELLOW
+    yield from _bound_lines(found)
+    if len(names) < len(found.outcomes):
+        return
+    different = found.differences()
+    yield "", PLAIN
+    yield found.summary(), BOLD
+    cells = [(pod, *(node or _NO_NODE for node in nodes)) for pod, nodes in different[:most]]
+    yield from table(("POD", *(name.upper() for name in names)), cells)
+    if len(different) > most:
+        yield f"and {len(different) - most} more", PLAIN
+    yield from _message_lines(found, names, most)
+
+
+def _message_lines(found: Comparison, names: list[str], most: int) -> Iterator[Line]:
+    """Other messages of pods that wait in all outcomes."""
+    changed = found.changed_messages()
+    if not changed:
+        return
+    yield "", PLAIN
+    yield f"{counted(len(changed), 'message')} of waiting pods would be another", BOLD
+    width = max(map(len, names))
+    for pod, texts in changed[:most]:
+        yield pod, PLAIN
+        for name, message in zip(names, texts, strict=True):
+            yield f"  {name:{width}}  {message}", PLAIN
+    if len(changed) > most:
+        yield f"and {len(changed) - most} more", PLAIN
+
+
+def _bound_lines(found: Comparison) -> Iterator[Line]:
+    ignored = found.bound_ignores()
+    if ignored:
+        yield "", PLAIN
+        yield "The lower bound ignores:", PLAIN
+        for each in ignored:
+            yield f"  {each}", PLAIN
 
 
 def comparison_page(found: Comparison) -> str:

@@ -10,11 +10,11 @@ from podium.render.decision import pod_group, sentences, trace
 from podium.render.decision.analysis import (
     differing_columns,
     extender_points,
+    outcome,
     ranking,
     rejection_groups,
     score_gaps,
 )
-from podium.render.decision.as_json import outcome
 from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
@@ -27,16 +27,16 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from podium.engine.framework.decision import ScoreColumn, Victims
     from podium.engine.framework.trace import DecisionTrace
+    from podium.library.explanation import Explanation
     from podium.render.columns import Line
-    from podium.render.decision.explanation import Explanation, NodeReport
+    from podium.render.decision.analysis import NodeReport
 
 #: How many nodes of a group are named; half as many on a narrow terminal.
 _SAMPLE: Final = 4

@@ -3,71 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from podium.library.decision_json import API_VERSION
+from podium.past.recordings.verifying import summed
 from podium.render.columns import TextTable, styled
-from podium.render.decision.as_json import API_VERSION
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from podium.past.recordings.comparison import Difference
+    from podium.past.recordings.verifying import FileReport, ParityReport
     from podium.render.columns import Line
 
 
-class RecordingDifference(Protocol):
-    """One field of a recording that the replay gave another value."""
-
-    @property
-    def scenario(self) -> str:
-        """The name of the scenario."""
-
-    @property
-    def step(self) -> str:
-        """The pod and attempt; empty for the configuration."""
-
-    @property
-    def field(self) -> str:
-        """The field of the recording."""
-
-    @property
-    def expected(self) -> Any:
-        """The recorded value; None if the field is absent."""
-
-    @property
-    def got(self) -> Any:
-        """The value of the replay; None if the field is absent."""
-
-
-@dataclass(slots=True)
-class FileReport:
-    """The numbers of one file."""
-
-    file: str
-    scenarios: int = 0
-    steps: int = 0
-    differences: int = 0
-
-
-@dataclass(slots=True)
-class ParityReport:
-    """The numbers of all files, and the first differences."""
-
-    files: list[FileReport] = field(default_factory=list)
-    #: The first differences, each with its file and line.
-    first: list[tuple[str, RecordingDifference]] = field(default_factory=list)
-    #: The generations that were replayed.
-    profiles: list[str] = field(default_factory=list)
-
-    def total(self) -> FileReport:
-        """The sums over all files."""
-        return _sum("total", self.files)
-
-
-def as_json(report: ParityReport) -> dict[str, Any]:
+def parity_data(report: ParityReport) -> dict[str, Any]:
     """The report as plain data."""
     total = report.total()
     return {
@@ -134,7 +87,7 @@ def _rows(files: Sequence[FileReport]) -> Iterator[FileReport]:
             yield from found
             continue
         if agreeing:
-            yield _sum(f"{folder}: {counted(len(agreeing), 'file')}", agreeing)
+            yield summed(f"{folder}: {counted(len(agreeing), 'file')}", agreeing)
         yield from (each for each in found if each.differences)
 
 
@@ -142,16 +95,7 @@ def _folder(report: FileReport) -> str:
     return str(PurePath(report.file).parent)
 
 
-def _sum(name: str, files: Sequence[FileReport]) -> FileReport:
-    return FileReport(
-        name,
-        sum(file.scenarios for file in files),
-        sum(file.steps for file in files),
-        sum(file.differences for file in files),
-    )
-
-
-def _difference(where: str, each: RecordingDifference) -> Iterator[Line]:
+def _difference(where: str, each: Difference) -> Iterator[Line]:
     place = ": ".join(filter(None, (each.scenario, each.step, each.field)))
     yield styled()
     yield styled(place, "bold")
