@@ -11,11 +11,11 @@ from measuring import profiles, script
 
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
+from podium.library.decision_json import to_json
 from podium.library.explained_causes import add_causes
 from podium.library.pending import seen_by
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
-from podium.render.decision.as_json import to_json
 
 NODES, QUICK = 5000, 200
 

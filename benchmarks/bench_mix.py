@@ -204,10 +204,9 @@ def measure(
     tree: Path, profile: str, *, nodes: int, existing: int, pods: int, classes: int
 ) -> Json:
     """Fill a cluster, then let pods come and go; CPU-ms per decision, and decisions per second."""
-    sys.path[:0] = [str(tree / "src"), str(tree / "benchmarks")]
-    from measuring import profiles  # noqa: PLC0415
-
+    sys.path.insert(0, str(tree / "src"))
     import podium  # noqa: PLC0415  the path comes first
+    from podium.library.profiles import default_profile  # noqa: PLC0415
 
     dice = random.Random(1)  # noqa: S311 - the same mix each time
     chosen = kinds(classes, dice)
@@ -229,7 +228,7 @@ def measure(
         if kind.has_volume
         for each in volume(f"new-{number}")
     ]
-    simulation = podium.Simulation(profiles()[profile])
+    simulation = podium.Simulation(default_profile(profile))
     simulation.load(read(podium, [*items, *claims]))
     waiting = list(read(podium, new).pods)
     reports = list(read(podium, items[:nodes]).nodes)

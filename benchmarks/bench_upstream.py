@@ -26,7 +26,7 @@ from measuring import (
 from podium.errors import PodiumError
 from podium.library.profile_source import ProfileSource
 from podium.releases import DEFAULT_RELEASE
-from podium_research.bench.workload_gates import profile_for
+from podium_research.bench.workload_selection import profile_for
 
 
 def thresholds(path: Path) -> Iterator[tuple[str, float]]:

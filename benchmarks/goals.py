@@ -19,14 +19,11 @@ from __future__ import annotations
 
 import argparse
 import compileall
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import compare
 import report
@@ -76,12 +73,17 @@ LINES = (
 
 
 def arguments_of(
-    line: Line, folder: Path | None, nodes: int | None = None, *, quick: bool = False
+    line: Line,
+    generation: str,
+    folder: Path | None,
+    nodes: int | None = None,
+    *,
+    quick: bool = False,
 ) -> list[str] | None:
     """The arguments of `podium bench` for a line; None if upstream's folder is needed."""
     if line.file and folder is None:
         return None
-    given = [line.workload, "--profile", "v1.37"]
+    given = [line.workload, "--profile", generation]
     if line.file:
         assert folder is not None
         given += ["-f", str(folder / line.file / "performance-config.yaml")]
@@ -96,34 +98,10 @@ def arguments_of(
     return [*given, "--nodes", str(nodes)]
 
 
-def figures(tree: Path, given: Sequence[str]) -> tuple[float, float] | None:
-    """CPU-ms per pod, and the peak of memory in MiB."""
-    found = compare.bench(tree, *given)
-    measured = [each for each in (found or {"results": []})["results"] if each.get("pods")]
-    if not measured:
-        return None
-    pods = sum(each["pods"] for each in measured)
-    cost = sum(each["cpuMsPerPod"] * each["pods"] for each in measured) / pods
-    return cost, max(each["peakMemoryMiB"] for each in measured)
-
-
-def script(tree: Path, *command: str) -> Any:
-    """What a benchmark script prints as JSON; None if it fails in this tree."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
-    done = subprocess.run(  # noqa: S603  our own scripts
-        [sys.executable, *command],
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
 def measure_lines(
     trees: Sequence[tuple[Path, str]],
     lines: Sequence[Line],
+    generation: str,
     folder: Path | None,
     repeat: int,
     *,
@@ -132,26 +110,19 @@ def measure_lines(
     """Run every line in both trees, in turns."""
     for number in range(repeat):
         for line in lines:
-            given = arguments_of(line, folder, quick=quick)
+            given = arguments_of(line, generation, folder, quick=quick)
             if given is None:
                 continue
             print(f"round {number + 1}: {line.workload} …", file=sys.stderr, flush=True)
             for tree, side in trees if number % 2 == 0 else tuple(reversed(trees)):
-                found = figures(tree, given)
+                found = compare.figures(tree, *given)
                 if found is not None:
                     (line.before if side == "before" else line.after).append(found[0])
                     line.memory[side] = max(line.memory.get(side, 0.0), found[1])
 
 
-def mix_figures(tree: Path, *more: str) -> tuple[float, float] | None:
-    """CPU-ms per decision of the realistic mix, and the peak of memory in MiB."""
-    here = str(Path(__file__).with_name("bench_mix.py"))
-    found = script(tree, here, "--tree", str(tree), "--profiles", "v1.37", "--alone", *more)
-    return (found[0]["cpuMs"], found[0]["peakMemoryMiB"]) if found else None
-
-
 def measure_mix(
-    trees: Sequence[tuple[Path, str]], repeat: int, *, quick: bool, growth: bool
+    trees: Sequence[tuple[Path, str]], generation: str, repeat: int, *, quick: bool, growth: bool
 ) -> Iterator[Line]:
     """The realistic mix in both trees, without the extra that older ones have."""
     small = ("--quick",) if quick else ()
@@ -159,14 +130,14 @@ def measure_mix(
     mix = Line("realistic mix (bench_mix.py)", 5_000)
     for _ in range(repeat):
         print(f"{mix.workload} …", file=sys.stderr, flush=True)
-        before, after = mix_figures(older, *small), mix_figures(this, *small)
+        before, after = [compare.mix_figures(tree, generation, *small) for tree in (older, this)]
         if before is not None and after is not None:
             mix.before.append(before[0])
             mix.after.append(after[0])
             mix.memory = {"before": before[1], "after": after[1]}
     if growth:
         print(f"{mix.workload}, 50,000 nodes …", file=sys.stderr, flush=True)
-        found = mix_figures(this, *(small or ("--nodes", "50000")))
+        found = compare.mix_figures(this, generation, *(small or ("--nodes", "50000")))
         mix.grown = found[0] if found else None
     yield mix
 
@@ -206,7 +177,7 @@ def first_decision(trees: Sequence[tuple[Path, str]], *, quick: bool) -> Iterato
     for tree, side in trees:
         print(f"100,000 nodes, {side} …", file=sys.stderr, flush=True)
         small = ("--quick",) if quick else ()
-        found = script(tree, str(tree / "benchmarks" / "bench_memory.py"), *small)
+        found = compare.printed(tree, str(tree / "benchmarks" / "bench_memory.py"), *small)
         shown = found.get("firstCpuMs", found) if found else "not measured"
         yield f"{side}: {shown}"
 
@@ -234,7 +205,7 @@ RUN_LINES = (
 def run_figures(tree: Path, name: str, *, quick: bool) -> dict[str, float]:
     """What a script measures of `podium run` of a tree; the script is always that of this tree."""
     more = ["--workload", "basic"] if name == "bench_cluster.py" else []
-    found = script(
+    found = compare.printed(
         tree, str(Path(__file__).with_name(name)), *more, *(["--quick"] if quick else [])
     )
     figures = found["podium"]["basic"] if found and more else found
@@ -291,7 +262,8 @@ def main() -> int:
     with compare.checked_out(given.revision) as older:
         compare.check_source(older)
         trees = ((older, "before"), (compare.ROOT, "after"))
-        measure_lines(trees, lines, folder, given.repeat, quick=quick)
+        generation = compare.known_to(older, compare.GENERATIONS[0])
+        measure_lines(trees, lines, generation, folder, given.repeat, quick=quick)
         scale = 1000 / min(lines[0].before) / BASIC if lines[0].before else 1.0
         if given.api_server:
             told += measure_run(trees, given.repeat, scale, quick=quick)
@@ -299,18 +271,18 @@ def main() -> int:
             return 0
         if given.growth:
             for line in lines:
-                words = arguments_of(line, folder, 50_000, quick=quick)
-                found = figures(compare.ROOT, words) if words is not None else None
+                words = arguments_of(line, generation, folder, 50_000, quick=quick)
+                found = compare.figures(compare.ROOT, *words) if words is not None else None
                 line.grown = found[0] if found else None
-        lines += measure_mix(trees, given.repeat, quick=quick, growth=given.growth)
+        lines += measure_mix(trees, generation, given.repeat, quick=quick, growth=given.growth)
         told += rows(lines, scale)
         if given.large:
             told += ["", *first_decision(trees, quick=quick)]
         if given.limit:
             compared = [
-                compare.Comparison(name, generation)
+                compare.Comparison(name, each)
                 for name in compare.names(compare.WORKLOADS)
-                for generation in compare.GENERATIONS
+                for each in (generation, compare.GENERATIONS[-1])
             ]
             compare.measure(older, compared, SMALL if quick else (), given.repeat)
             told += ["", *compare.table(compared)]

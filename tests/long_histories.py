@@ -166,7 +166,7 @@ class LongHistory:
         if not plan.preemption:
             profile = replace(profile, post_filters=())
         self._verification = Verification(every=1)
-        self.simulation = Simulation(profile, verification=self._verification)
+        self.simulation = self._simulation(profile)
         #: Whether the release has plugins: spread constraints and devices.
         self._has_plugins = not plan.profile.startswith("v1.13")
         self._pods = 0
@@ -179,6 +179,10 @@ class LongHistory:
         self.simulation.load(objects(*_others()))
         for _ in range(plan.nodes):
             self.add_node()
+
+    def _simulation(self, profile: Profile) -> Simulation:
+        """The simulation that lives through the history, with nothing in it."""
+        return Simulation(profile, verification=self._verification)
 
     @property
     def decisions(self) -> int:

@@ -28,6 +28,7 @@ LAYERS = (
     "__init__ __main__ rules",
     "cli",
     "agents",
+    "render.reports",
     "what_if",
     "virtual_cluster",
     "host",
@@ -66,7 +67,7 @@ INSIDE = {
         "schema",
         "api",
     ),
-    "render": ("planning recording", "decision profile", "-"),
+    "render": ("reports", "recording", "decision", "-"),
     "past": ("judge", "replay recordings", "recorder decisions", "format"),
     "scheduler": ("-", "placing telemetry", "state"),
     "serving": ("endpoints page_data", "access"),
@@ -85,7 +86,7 @@ TANGLES: Mapping[str, list[set[str]]] = {
 
 #: The modules that import each other, imports for type checking included.
 CYCLES: list[set[str]] = [
-    {"bench.background", "bench.executor", "bench.measured_section", "bench.measurement"},
+    {"bench.executor", "bench.measurement"},
     {"cli.course", "cli.lab"},
     {"cluster.pod_groups.simulated", "cluster.simulation"},
     {
@@ -93,10 +94,7 @@ CYCLES: list[set[str]] = [
         *("lab.registry.registry", "lab.registry.subresources"),
     },
     {"library.profile_choice", "library.profile_source", "library.snapshots.profile"},
-    {"objects.kinds.defaults", "objects.kinds.kind", "objects.kinds.pod_group"},
     {"past.recordings.comparison", "past.recordings.scenarios"},
-    {"what_if.plan.plan_report", "what_if.plan.results"},
-    {"what_if.survive.survive", "what_if.survive.survive_report"},
 ]
 
 #: The one thing that anybody may take from the top.

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.errors import ConfigError, InputError, PodiumError
-    from podium.library.explaining import explain
+    from podium.library.decision_json import to_json
+    from podium.library.explanation import Explanation, explain
     from podium.library.frames import frame
     from podium.library.pending import pending
     from podium.library.profile_choice import ChosenProfiles
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
         from_config,
         from_policy,
         from_provider,
+        load_rules,
         parse_config,
         parse_policy,
     )
     from podium.library.reading import read
     from podium.library.simulating import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
-    from podium.library.user_rules import load_rules
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
@@ -46,13 +47,11 @@ if TYPE_CHECKING:
         SelectorError,
         requirement,
     )
-    from podium.objects.selectors.text import parse_selector
+    from podium.objects.selectors.selectors import parse_selector
     from podium.past.recordings.comparison import Difference
     from podium.past.recordings.recording import Recording, record
     from podium.past.recordings.replay import Replay, replay
     from podium.past.recordings.scenarios import Scenario, read_recordings
-    from podium.render.decision.as_json import to_json
-    from podium.render.decision.explanation import Explanation
     from podium.what_if.capacity.capacity import PodKind, capacity
     from podium.what_if.capacity.node_shapes import NodeShape
     from podium.what_if.capacity.results import Capacity
@@ -135,7 +134,7 @@ _MODULES = {
     "podium.engine.framework.decision": ("Decision",),
     "podium.engine.framework.profile": ("Profile",),
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
-    "podium.library.explaining": ("explain",),
+    "podium.library.explanation": ("Explanation", "explain"),
     "podium.library.pending": ("pending",),
     "podium.what_if.capacity.capacity": ("PodKind", "capacity"),
     "podium.what_if.compare.compare": ("compare",),
@@ -150,6 +149,7 @@ _MODULES = {
         "from_config",
         "from_policy",
         "from_provider",
+        "load_rules",
         "parse_config",
         "parse_policy",
     ),
@@ -160,7 +160,6 @@ _MODULES = {
     "podium.past.recordings.scenarios": ("Scenario", "read_recordings"),
     "podium.library.simulating": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
-    "podium.library.user_rules": ("load_rules",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),
     "podium.objects.reading.collection": ("Objects",),
@@ -170,14 +169,13 @@ _MODULES = {
         "SelectorError",
         "requirement",
     ),
-    "podium.objects.selectors.text": ("parse_selector",),
+    "podium.objects.selectors.selectors": ("parse_selector",),
     "podium.what_if.plan.changes": ("parse_change",),
     "podium.what_if.plan.inputs": ("cluster_documents",),
     "podium.what_if.plan.plan": ("plan",),
     "podium.what_if.plan.results": ("Plan",),
     "podium.what_if.survive.survive": ("Survival", "survive"),
-    "podium.render.decision.as_json": ("to_json",),
-    "podium.render.decision.explanation": ("Explanation",),
+    "podium.library.decision_json": ("to_json",),
     "podium.what_if.capacity.results": ("Capacity",),
     "podium.what_if.compare.results": ("Comparison",),
     "podium.what_if.fix.results": ("Fix", "Fixes"),

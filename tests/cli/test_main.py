@@ -60,7 +60,7 @@ def test_every_command_has_help(podium: Podium, command: tuple[str, ...]) -> Non
 
 #: What `podium --help` and `podium version` have no use for.
 HEAVY = {
-    *("aiohttp", "asyncio", "http", "logging", "msgspec", "numpy", "rich", "ssl", "starlette"),
+    *("aiohttp", "asyncio", "http", "logging", "msgspec", "numpy", "ssl", "starlette"),
     *("urllib.request", "uvicorn", "yaml"),
     *("podium.cluster", "podium.engine", "podium.kube", "podium.objects", "podium.profiles"),
 }
@@ -87,7 +87,7 @@ def test_starting_costs_little(arguments: tuple[str, ...], allowed: set[str]) ->
 
 #: What a scheduler of a cluster has no use for unless its flags, or who reads its metrics, ask.
 RARE = {
-    *("aiohttp", "prometheus_client", "rich", "starlette", "urllib.request", "uvicorn"),
+    *("aiohttp", "prometheus_client", "starlette", "urllib.request", "uvicorn"),
     *("podium.past.format", "podium.past.judge", "podium.past.replay", "podium.web"),
 }
 

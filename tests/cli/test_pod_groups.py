@@ -50,6 +50,40 @@ def test_a_group_that_does_not_fit_says_how_many_are_missing(podium: Podium, too
     assert "no event wakes a group: it is tried again when its backoff is over" in result.out
 
 
+def test_a_group_of_which_a_part_is_scheduled_says_that_no_more_pods_fit(
+    podium: Podium, write: Files
+) -> None:
+    basic: dict[str, Any] = {"schedulingPolicy": {"basic": {}}}
+    file = write([node("n1", "2"), group("g", 1, **basic), *members(3, "1")])
+
+    result = podium("schedule", file, *TOGETHER)
+
+    assert "2 of 3 pods placed" in result.out
+    assert "pod group default/g is scheduled, but no more of its pods fit\n" in result.out
+
+
+def test_pods_that_are_evicted_with_their_group_are_evicted_from_their_own_nodes(
+    podium: Podium, write: Files
+) -> None:
+    together: dict[str, Any] = {"disruptionMode": {"all": {}}}
+    file = write(
+        [
+            *(node("n1", "2"), node("n2", "2"), group("g", 2, **together)),
+            *(
+                pod(f"a{n}", "1", schedulingGroup={"podGroupName": "g"}, nodeName=f"n{n}")
+                for n in (1, 2)
+            ),
+            pod("b", "2", priority=10),
+        ]
+    )
+
+    result = podium("schedule", file, *TOGETHER)
+
+    evicted = [line.split()[:3] for line in result.lines if line.startswith("default/a")]
+    assert evicted == [["default/a1", "n1", "default/b"], ["default/a2", "n2", "default/b"]]
+    assert "preempted 2 pods on n1, n2" in result.out
+
+
 def test_without_the_gate_pods_are_tried_alone_and_a_note_says_so(
     podium: Podium, too_big: str
 ) -> None:

@@ -17,7 +17,7 @@ from control_plane.harness import ADMIN, ControlPlane
 from podium.kube.access import load_access
 from podium.virtual_cluster.cluster import SimulatedCluster
 from podium.what_if.plan.cluster_copy import TIMINGS
-from podium.what_if.plan.live import live_documents
+from podium.what_if.plan.inputs import live_documents
 from waiting import until
 
 Item = dict[str, Any]

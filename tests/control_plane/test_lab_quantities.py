@@ -7,7 +7,7 @@ from typing import Any
 
 from control_plane.harness import ControlPlane
 from podium.lab.schema.typed_bodies import with_canonical_quantities
-from podium.objects.canonical_quantity import canonical
+from podium.objects.quantity import canonical
 
 #: Forms that the real server keeps although there is a shorter one (`+5`, `5.`, `1E3`, `123.456k`)
 #: are not among them.

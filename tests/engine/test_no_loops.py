@@ -62,9 +62,9 @@ from builders_v1_36 import (
 )
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
-from podium.objects.kinds.in_tree_volumes import HANDED_OVER
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import HANDED_OVER
 from podium.profiles.policy.build import Options, from_policy, from_provider
 
 pytestmark = pytest.mark.slow

@@ -25,8 +25,7 @@ from podium.kube.errors import ApiError
 from podium.kube.list_text import page_decoder
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.meta import Object
-from podium.objects.kinds.node import Node
-from podium.objects.kinds.node_reports import NodeReports
+from podium.objects.kinds.node import Node, NodeReports
 from podium.objects.kinds.pod import Pod
 from waiting import eventually
 

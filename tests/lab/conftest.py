@@ -1,4 +1,4 @@
-"""A lab's API server on a loopback port, for every test that speaks HTTP to it."""
+"""An empty cluster, and a lab's API server on a loopback port for tests that speak HTTP to it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.serving import LabServer
+from podium.lab.registry.registry import Registry
 
 
 @pytest.fixture
@@ -14,3 +15,9 @@ def lab_server() -> Iterator[LabServer]:
     """An empty cluster that answers on a port of its own."""
     with LabServer() as server:
         yield server
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """An empty cluster."""
+    return Registry()

@@ -11,7 +11,7 @@ from podium.errors import InputError
 from podium.lab.contents.documents import documents
 from podium.lab.contents.loader import load
 from podium.lab.registry.registry import Registry
-from podium.library.course import Chapter, chapter, chapters, course_folder
+from podium.library.documentation import Chapter, chapter, chapters, course_folder
 from podium.library.profile_source import ProfileSource
 
 #: What the course must have a chapter about.

@@ -7,11 +7,10 @@ from pathlib import Path
 import msgspec
 
 import podium
+from podium.library.decision_json import from_json, to_json
 from podium.library.profiles import Options, from_config
 from podium.objects.kinds.registry import RESOURCE_CLAIM
 from podium.profiles.config.build import default_config
-from podium.render.decision.as_json import to_json
-from podium.render.decision.from_json import from_json
 
 PROFILE = from_config(default_config(), Options())[0]
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "devices" / "gpus.yaml")

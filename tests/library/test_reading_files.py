@@ -108,8 +108,8 @@ def lots_of_yaml(folder: Path) -> Path:
 @pytest.fixture
 def much(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes of YAML are enough for several processes, and for several pieces."""
-    monkeypatch.setattr("podium.library.parsed_yaml.MUCH", 1)
-    monkeypatch.setattr("podium.library.parsed_yaml._SMALLEST_PIECE", 64)
+    monkeypatch.setattr("podium.library.reading.MUCH", 1)
+    monkeypatch.setattr("podium.library.reading._SMALLEST_PIECE", 64)
 
 
 @pytest.mark.usefixtures("much")
@@ -151,7 +151,7 @@ def test_little_yaml_starts_no_process(tmp_path: Path, monkeypatch: pytest.Monke
     def refuse(*_: object) -> None:
         raise AssertionError("a process for so little")
 
-    monkeypatch.setattr("podium.library.parsed_yaml.in_parallel", refuse)
+    monkeypatch.setattr("podium.library.reading.in_parallel", refuse)
 
     assert len(load([str(lots_of_yaml(tmp_path))], workers=8).pods) == 602
 

@@ -31,7 +31,7 @@ def test_a_plan_is_short_and_found_by_name() -> None:
     assert found[found.moved[0].pod] == found.moved
     with pytest.raises(KeyError, match="nothing became of web"):
         found["web"]
-    assert found._repr_html_().startswith("<pre>v1.37 default-scheduler: 1 pod moved")
+    assert found._repr_html_().startswith("<pre>Plan: 1 pod moved")
     assert list(found.to_frame()["outcome"]) == ["moved"]
 
 

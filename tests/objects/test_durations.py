@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.durations import parse, text_of
+from podium.objects.times import parse, text_of
 
 
 @pytest.mark.parametrize(

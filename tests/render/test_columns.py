@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.render.columns import TextTable, aligned, within
-from podium.render.node_names import common_suffix
+from podium.render.plain import common_suffix
 
 ROWS = [
     ("POD", "NODE", "REASON"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.render.quantities import format_amount
+from podium.render.plain import format_amount
 
 
 @pytest.mark.parametrize(

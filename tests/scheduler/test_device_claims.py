@@ -198,6 +198,30 @@ def test_a_reservation_that_was_taken_back_is_not_found_by_the_next_attempt() ->
     assert not claim.is_reserved_for(POD.uid)
 
 
+def test_devices_stay_taken_while_a_watch_reports_earlier_versions() -> None:
+    """The undo has read the allocation; the watch reports first that the finalizer was added."""
+    world = World("c")
+    known = world.cluster.state.cache.columns.catalog.resource_claims
+    new = world.server.claim("c")
+    world.cluster.put(new)
+    plan = world.plan("c")
+    world.bind(plan)
+    asyncio.run(world.claims.unreserve(POD, plan))
+
+    about = msgspec.structs.replace(new.metadata, resource_version="2")
+    world.cluster.put(msgspec.structs.replace(new, metadata=about))
+    claim = known.get("c", "default")
+    assert claim is not None
+    assert claim.status.allocation is not None
+
+    world.cluster.put(world.server.claim("c"))
+    world.server.touch("c", allocation=None)
+    world.cluster.put(world.server.claim("c"))
+    claim = known.get("c", "default")
+    assert claim is not None
+    assert claim.status.allocation is None
+
+
 def test_a_claim_is_made_for_extended_resources_and_deleted_with_the_undo() -> None:
     world = World()
     mapping = ContainerExtendedResource("main", "example.com/gpu", "container-0-request-0")

@@ -92,3 +92,18 @@ def test_an_object_that_always_fails_does_not_hide_the_rest_of_a_list(
 
     assert handler.told == [("added", "b")]
     assert caplog.text.count("Pod default/a: reported again after the next list") == 1
+
+
+def test_what_was_answered_is_not_undone_by_earlier_versions(
+    handler: Handler, index: ObjectIndex[Pod]
+) -> None:
+    index.put(version("a", 1))
+    index.put_answered(version("a", 4))
+    for number in (2, 3, 4):
+        index.put(version("a", number))
+    assert index.known["default/a"].metadata.resource_version == "4"
+    assert handler.told == [("added", "a"), ("changed", "a")]
+
+    index.put(version("a", 2))  # after a server was restored
+
+    assert index.known["default/a"].metadata.resource_version == "2"

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from podium.library.documentation import docs_folder
-from podium.web.help_library import INDEX, HelpLibrary, help_library
+from podium.web.help import INDEX, HelpLibrary, help_library
 from web.playground import Served
 from web.test_data import ask
 

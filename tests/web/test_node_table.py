@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import builders as b
 import podium
-from podium.render.decision.page import explanation_page
+from podium.render.reports.explanation_page import explanation_page
 from web.conftest import WORLD
 from web.playground import Served
 

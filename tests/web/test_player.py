@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import builders as b
 import podium
-from podium.render.decision.page import explanation_page
+from podium.render.reports.explanation_page import explanation_page
 from web.playground import Served
 
 ROOT = Path(__file__).parents[2]

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from podium.cli.check import check as command
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
+from podium.render.reports.check import github_annotations, junit, sarif
 from podium.what_if.check.check import (
     BUDGET,
     EVICTED,
@@ -27,7 +28,6 @@ from podium.what_if.check.check import (
     Check,
     check,
 )
-from podium.what_if.check.check_report import github_annotations, junit, sarif
 from podium.what_if.check.manifest_state import ManifestState, read_state, revision_state
 from podium.what_if.plan.inputs import cluster_documents
 

@@ -11,10 +11,10 @@ import podium
 from builders import node, nodes, objects, pod, selector, taint, term, tolerates
 from podium.objects.kinds.node import Node
 from podium.objects.reading.collection import Objects
+from podium.render.reports.comparison import comparison_lines
 from podium.what_if.compare.bound import DIVIDED, lower_bound
-from podium.what_if.compare.compaction import Compaction
+from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
 from podium.what_if.compare.compare import CompareSearch, compare
-from podium.what_if.compare.workload import PackedWorkload, workload_of
 
 V1_13 = podium.default_profile("v1.13")
 V1_36 = podium.default_profile("v1.36")
@@ -272,7 +272,7 @@ def test_an_interrupted_comparison_can_be_shown(steps: int) -> None:
     found = search.result
     assert found.interrupted
     assert len(found.as_json()["configurations"]) == min(steps, 2)
-    assert [line for line, _ in found.lines(3)]
+    assert [line for line, _ in comparison_lines(found, 3)]
     assert sum(len(each.needed) for each in found.outcomes) == max(0, steps - 2)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from podium.errors import PodiumError
 from podium.library.profile_source import ProfileSource
-from podium.what_if.plan import plan_process
+from podium.what_if.plan import page_plans
 from podium.what_if.plan.changes import parse_change
 from podium.what_if.plan.live_plans import PlanRequest, process_planner
 from podium.what_if.plan.page_plans import check_added_nodes, page_changes
@@ -55,7 +55,7 @@ def requested(
     asyncio.run(planner((), text, [("drain", "n1")]))
     assert asked[0].kubeconfig == "file"
     assert asked[0].changes == [("drain", "n1")]
-    return plan_process.source_of(asked[0])
+    return page_plans.source_of(asked[0])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_process_answers_with_one_sentence(tmp_path: Path) -> None:
     missing = str(tmp_path / "kubeconfig")
     request = PlanRequest(missing, None, None, {"feature_gates": [], "rules": []}, [("drain", "n")])
 
-    assert missing in plan_process.answer(request).error
+    assert missing in page_plans.answer(request).error
 
 
 def test_a_program_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

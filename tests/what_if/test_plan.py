@@ -15,7 +15,6 @@ import yaml
 from podium.errors import InputError
 from podium.what_if.plan.changes import NodeSelection, ReplaceNodes
 from podium.what_if.plan.plan import plan
-from podium.what_if.plan.plan_report import summary
 from podium.what_if.plan.results import Plan
 from what_if.clusters import Item, budget, changes, chosen, documents, node, planned, pod, workload
 
@@ -139,7 +138,7 @@ def test_a_pod_of_a_stateful_set_that_waits_for_one_before_it_is_left_without_a_
     ]
     expected = "StatefulSet/default/db creates it anew only after the pods before it run"
     assert found.gone[0].reason == expected
-    assert "1 pod gone and not created anew" in summary(found)
+    assert "1 pod gone and not created anew" in found.summary()
 
 
 def test_a_pod_that_a_stateful_set_was_scaled_down_by_was_meant_to_go() -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
+from podium.render.reports.consolidate import right_sizing_report, right_sizing_summary
 from podium.what_if.consolidate.recommendations import (
     Recommendation,
     Recommendations,
@@ -19,7 +20,6 @@ from podium.what_if.consolidate.recommendations import (
     read_recommendations,
 )
 from podium.what_if.consolidate.right_sizing import RightSizing, read_prices, right_size
-from podium.what_if.consolidate.right_sizing_report import report, summary
 from podium.what_if.plan.inputs import cluster_documents
 
 WEB = Recommendation("default", "Deployment", "web", "c", {"cpu": "500m", "memory": "512Mi"})
@@ -78,7 +78,7 @@ def test_lower_requests_empty_nodes_and_say_what_is_saved(tmp_path: Path) -> Non
     [resized] = found.resized
     assert (resized.before["cpu"], resized.after["cpu"], resized.pods) == (9000, 3000, 6)
     assert found.plan.pending == []
-    assert summary(found) == "6 pods of 1 workload resized: 2 nodes fewer needed"
+    assert right_sizing_summary(found) == "6 pods of 1 workload resized: 2 nodes fewer needed"
     assert [(each.resource, each.free) for each in found.stranded] == [
         ("cpu", 1000),
         ("memory", 5 << 30),
@@ -91,7 +91,7 @@ def test_a_lower_request_that_empties_no_node_saves_nothing(tmp_path: Path) -> N
     found = sized(tmp_path, less)
 
     assert found.freed == 0
-    assert "no node comes free, so nothing is saved" in summary(found)
+    assert "no node comes free, so nothing is saved" in right_sizing_summary(found)
 
 
 def test_higher_requests_leave_pods_without_a_node(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_higher_requests_leave_pods_without_a_node(tmp_path: Path) -> None:
     found = sized(tmp_path, more)
 
     assert found.plan.makes_worse
-    assert "find no node" in summary(found)
-    assert any("Insufficient cpu" in line for line, _ in report(found))
+    assert "find no node" in right_sizing_summary(found)
+    assert any("Insufficient cpu" in line for line, _ in right_sizing_report(found))
 
 
 def test_what_frees_most_is_rolled_out_first_and_a_share_stops_early(tmp_path: Path) -> None:

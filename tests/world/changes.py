@@ -302,6 +302,33 @@ def _second_pod(registry: Registry, rng: random.Random) -> None:
     registry.create("Pod", made)
 
 
+def _create_group(registry: Registry, rng: random.Random) -> None:
+    """A group, with as many pods as it needs or one less."""
+    name = f"g{rng.randrange(3)}"
+    if registry.find("PodGroup", name, "default") is None:
+        registry.create("PodGroup", objects.pod_group(name, rng))
+    for _ in range(rng.randint(1, 3)):
+        _add_member(registry, name, rng)
+
+
+def _join_group(registry: Registry, rng: random.Random) -> None:
+    """A pod of a group, which may not exist yet."""
+    _add_member(registry, f"g{rng.randrange(3)}", rng)
+
+
+def _add_member(registry: Registry, group: str, rng: random.Random) -> None:
+    made = objects.pod(rng.choice(objects.POD_NAMES), rng, gates=False)
+    made["spec"].pop("volumes", None)
+    made["spec"]["schedulingGroup"] = {"podGroupName": group}
+    made["spec"]["priorityClassName"] = "middle"
+    with suppress(StatusError):
+        registry.create("Pod", made)
+
+
+def _delete_group(registry: Registry, rng: random.Random) -> None:
+    _delete(registry, _one(registry, rng, "PodGroup"))
+
+
 _ACTS: dict[str, Act] = {
     "create-pod": _create_pod,
     "replace-pod": _replace_pod,
@@ -333,4 +360,7 @@ _ACTS: dict[str, Act] = {
     "claiming-pod": _claiming_pod,
     "slot-pod": _slot_pod,
     "second-pod": _second_pod,
+    "create-group": _create_group,
+    "join-group": _join_group,
+    "delete-group": _delete_group,
 }

@@ -48,6 +48,7 @@ def history_findings(world: World) -> Iterator[str]:
     yield from _storms(world)
     yield from _placements_that_do_not_fit(world)
     yield from _devices(world)
+    yield from _torn_groups(world)
 
 
 # --- bindings -----------------------------------------------------------------------------------
@@ -287,9 +288,12 @@ def _is_denied(
 
 
 def _as_seen(versions: list[tuple[int, Any]], seen: int) -> Any:
-    """A placed pod as the replica knew it; as it was bound if no watch had told of it."""
-    known = [pod for version, pod in versions if version <= seen]
-    return known[-1] if known else versions[0][1]
+    """A placed pod as the replica knew it, or as it was since: the one that requests least.
+
+    Others may have been placed beside it after it was made smaller.
+    """
+    known = _versions(versions, seen)
+    return min(known, key=lambda pod: _request(pod, "cpu"))
 
 
 def _devices(world: World) -> Iterator[str]:
@@ -317,6 +321,34 @@ def _devices(world: World) -> Iterator[str]:
                 status = (claim or {}).get("status") or {}
                 if uid not in {each["uid"] for each in status.get("reservedFor") or ()}:
                     yield f"pod {_name(entry.after)} is bound without its claim"
+
+
+def _torn_groups(world: World) -> Iterator[str]:
+    """Pods of a group are decided together: as many as it needs have nodes, or get them at once."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    member_of: dict[str, str] = {}
+    for entry in world.history:
+        item = entry.after or entry.before
+        assert item is not None
+        if entry.kind == "PodGroup":
+            groups[_name(item)].append(_least(item))
+        elif entry.kind == "Pod" and item["spec"].get("schedulingGroup"):
+            member_of[item["metadata"]["uid"]] = item["spec"]["schedulingGroup"]["podGroupName"]
+    placed: dict[str, set[str]] = defaultdict(set)
+    at_once: dict[tuple[str, float, str], set[str]] = defaultdict(set)
+    for placement in world.placements:
+        group = member_of.get(placement.uid)
+        if group is not None:
+            placed[group].add(placement.uid)
+            at_once[group, placement.time, placement.replica] |= placed[group]
+    for (group, time, replica), uids in at_once.items():
+        if len(uids) < min(groups[group]):
+            yield f"{replica} places {len(uids)} pods of group {group} at {time:.3f} s"
+
+
+def _least(group: Any) -> int:
+    """How many pods of a group are placed at least."""
+    return int(group["spec"]["schedulingPolicy"]["gang"]["minCount"])
 
 
 def _allocated(claim: Any) -> set[tuple[str, str, str]]:
@@ -629,8 +661,24 @@ def stored_findings(world: World) -> Iterator[str]:
         # A pod that is being deleted is not attempted any more.
         if nominated and _waits(pod) and nominated not in nodes and not kept:
             yield f"pod {_name(pod)} is nominated to {nominated}, which is gone"
-        if _waits(pod) and not _is_told(pod):
+        if _waits(pod) and not _is_told(pod) and not _is_incomplete(world, pod):
             yield f"pod {_name(pod)} waits, and nothing says why"
+
+
+def _is_incomplete(world: World, pod: Any) -> bool:
+    """Whether a pod waits for its group, or for other pods of it: it is not attempted."""
+    name = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    if name is None:
+        return False
+    group = world.cluster.registry.find("PodGroup", name, "default")
+    members = [
+        each
+        for each in world.cluster.registry.list("Pod")
+        if (each["spec"].get("schedulingGroup") or {}).get("podGroupName") == name
+        and not each["metadata"].get("deletionTimestamp")
+        and each["status"].get("phase") not in FINISHED
+    ]
+    return group is None or len(members) < _least(group)
 
 
 def keeps_nomination(decision: Decision, generation: str) -> bool:

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from podium.host.cluster_run import ClusterRun
 from podium.host.scheduler_host import SchedulerHost
 from podium.kube.access import Access
+from podium.kube.client import ApiClient
+from podium.kube.connections import Answer
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
@@ -25,7 +27,9 @@ from podium.scheduler.placing.binder import Binder, NotBoundError
 from podium.scheduler.placing.failure_handler import FailureHandler
 from podium.scheduler.placing.pod_status import PodStatusWriter
 from podium.scheduler.state.cluster_state import ClusterState
+from podium.scheduler.state.informers import Informers
 from podium.scheduler.state.object_index import ObjectIndex
+from world.told import REPLICA
 
 
 class Mutant(NamedTuple):
@@ -312,6 +316,61 @@ def certificate_is_read_once() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def rejected_requests_are_dropped() -> Iterator[None]:
+    """A request that is refused with 401 counts as carried out, and is not sent again."""
+
+    async def known(self: Any, answer: Answer, exchange: Any, seconds: float) -> Answer:
+        return Answer(200, {}, b"{}") if answer.status == 401 else answer
+
+    with patch.object(ApiClient, "_known", known):
+        yield
+
+
+@contextmanager
+def a_page_is_a_list() -> Iterator[None]:
+    """A list counts as read with its first page: what fails later is told again each time."""
+    page_after = Reflector._page_after
+
+    async def read(self: Any, token: str) -> Any:
+        page = await page_after(self, token)
+        self._failures.succeeded("list")
+        return page
+
+    with patch.object(Reflector, "_page_after", read):
+        yield
+
+
+@contextmanager
+def goes_on_after_the_lease() -> Iterator[None]:
+    """A replica that has lost the lease watches the cluster for a while."""
+    stop = Informers.stop
+
+    async def stopped(self: Any) -> None:
+        await asyncio.sleep(10.0)
+        await stop(self)
+
+    with patch.object(Informers, "stop", stopped):
+        yield
+
+
+@contextmanager
+def shadow_stays_behind() -> Iterator[None]:
+    """A shadow whose watch fails is told nothing any more."""
+    watch = Reflector._watch
+
+    async def watched(self: Any) -> None:
+        try:
+            await watch(self)
+        except ApiError:
+            if REPLICA.get() == "shadow":
+                await asyncio.Event().wait()
+            raise
+
+    with patch.object(Reflector, "_watch", watched):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(retry_without_backoff, 3, "more requests were sent"),
     Mutant(forgotten_undo, 13, "assumed pods"),
@@ -331,8 +390,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(preemptor_is_not_retried, 13, "a fresh scheduler finds"),
     Mutant(failures_are_told_again, 1, "and again at"),
     Mutant(failures_are_not_told, 3, "tells nothing of"),
-    Mutant(asks_once, 799, "a fresh scheduler finds"),
+    Mutant(asks_once, 1456, "having bound it to"),
     Mutant(nomination_kept_wrongly, 125, "which is gone"),
     Mutant(logs_another_pod, 3, "tells nothing of"),
     Mutant(certificate_is_read_once, 6, "nobody leads"),
+    Mutant(rejected_requests_are_dropped, 54, "tells nothing of PATCH"),
+    Mutant(a_page_is_a_list, 18, "and again at"),
+    Mutant(goes_on_after_the_lease, 10, "after it has lost the lease"),
+    Mutant(shadow_stays_behind, 7, "the shadow is behind"),
 )

@@ -153,6 +153,18 @@ def budget(name: str, rng: random.Random) -> dict[str, Any]:
     }
 
 
+def pod_group(name: str, rng: random.Random) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": rng.randint(1, 3)}},
+            "priorityClassName": "middle",
+        },
+    }
+
+
 #: What claims ask of a device: attributes that all have, that some have, and none.
 EXPRESSIONS = (
     "",

@@ -104,6 +104,10 @@ FEATURE_CHANGES: Final = {
     "second profile": (("second-pod", 6),),
     "record": (("fill-disk", 2),),
 }
+#: Pods that are placed together or not at all, in the newest release; how often seeds have them.
+GROUPS: Final = "pod groups"
+GROUPS_CHANCE: Final = 0.1
+GROUP_CHANGES: Final = {"create-group": (2, 6), "join-group": (1, 6), "delete-group": (0, 1)}
 #: What happens to machines instead of requests.
 ACCIDENTS: Final = {
     "restart-server": 3,
@@ -188,7 +192,7 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
         features = tuple(name for name, chance in FEATURES.items() if apart.random() < chance)
         changes += _of_features(apart, seconds, features)
         changes += _rotations(random.Random(f"rotations/{seed}"), seconds)  # noqa: S311
-    return Plan(
+    plan = Plan(
         seed=seed,
         generation=rng.choice(("v1.36", "v1.36", "v1.13")),
         rates=tuple(rng.uniform(0.97, 1.03) for _ in range(replicas)),
@@ -203,6 +207,22 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
         changes=tuple(sorted(changes, key=lambda each: each.at)),
         faults=tuple(sorted(faults, key=lambda each: each.start)),
     )
+    return _with_groups(plan) if more else plan
+
+
+def _with_groups(plan: Plan) -> Plan:
+    """The plan, with pod groups by chance; seeds without them are what they were before."""
+    rng = random.Random(f"groups/{plan.seed}")  # noqa: S311
+    if plan.generation == "v1.13" or rng.random() >= GROUPS_CHANCE:
+        return plan
+    more = [
+        Change(rng.choice((0.0, rng.uniform(0, plan.seconds))), act, rng.getrandbits(32))
+        for act, (least, most) in GROUP_CHANGES.items()
+        for _ in range(rng.randint(least, most))
+    ]
+    changes = sorted((*plan.changes, *more), key=lambda each: each.at)
+    features = (*plan.features, GROUPS)
+    return msgspec.structs.replace(plan, changes=tuple(changes), features=features)
 
 
 def _applies(verb: str, replicas: int, extender: tuple[str, ...]) -> bool:

@@ -54,7 +54,7 @@ from podium.virtual_cluster.clocks import VirtualClock
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
 from world import changes, invariants, objects, rules
 from world.network import Network, Sent
-from world.plan import Change, Plan, make_plan
+from world.plan import GROUPS, Change, Plan, make_plan
 from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
 #: Thresholds with which a small cluster reaches every way of computing.
@@ -189,6 +189,9 @@ class Machine(Observer):
         assert replica is not None
         world.attempts[result.pod.uid] += 1
         world.tries.append((world.cluster.time, replica.name, result.pod.key))
+        if result.pod.group:
+            about = f"group {result.pod.group}"
+            world.tries.append((world.cluster.time, replica.name, about))
         if result.decision.differences:
             parts = "; ".join(result.decision.differences)
             world.findings.append(f"kept answers decide otherwise about {result.pod.key}: {parts}")
@@ -242,7 +245,9 @@ class World:
         self.tries: list[tuple[float, str, str]] = []
         #: When the last attempt of a pod failed and left its nomination as it was, by uid.
         self.kept_nominations: dict[str, float | None] = {}
+        #: A replica that is told to stop ends later: once its writes are answered or given up.
         self.ends: dict[str, float] = {}
+        self.last_writes: dict[str, float] = {}
         self.findings: list[str] = []
         #: When controllers and users have made pods.
         self._pods_made: list[float] = []
@@ -351,12 +356,16 @@ class World:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ApiError) and self.shadow.scheduler is None:
             self.cluster.loop.call_later(2.0, self._start_shadow)
+        elif error is not None and not self.is_closing:
+            self.findings.append(f"the shadow died of {type(error).__name__}: {error}")
 
     def ended(self, replica: Replica | None, task: asyncio.Task[int]) -> None:
         """Check the end of a replica."""
         assert replica is not None
         self.cluster.replicas.remove(replica)
         self.ends.setdefault(replica.name, self.cluster.time)
+        if replica.name not in self.killed:
+            self.last_writes[replica.name] = self.cluster.time
         if task.cancelled():
             return
         error = task.exception()
@@ -656,8 +665,13 @@ class World:
         if self.shadow is None:
             return
         task = self.shadow.task
+        scheduler = self.shadow.scheduler
         if task.done() and not task.cancelled():
             self.findings.append(f"the shadow has ended: {task.exception() or task.result()}")
+        elif scheduler is None or not scheduler.synced.is_set():
+            self.findings.append("the shadow has not started")
+        elif behind := invariants.unknown_objects(self, self.shadow):
+            self.findings.append(f"the shadow is behind with {behind}")
         self.findings += [
             f"the shadow sends {sent.method} {sent.path}"
             for sent in self.network.sent
@@ -844,6 +858,8 @@ def _source(plan: Plan, *, packed: bool) -> ProfileSource:
     given: dict[str, Any] = {"environment": {}}
     if "reserve and permit" in plan.features:
         given["rules"] = ("world.rules",)
+    if GROUPS in plan.features:
+        given["feature_gates"] = ({"GenericWorkload": True},)
     if plan.generation == "v1.36":
         text = msgspec.json.encode(_configuration(plan, packed=packed)).decode()
         return ProfileSource(config="config.json", texts={"config.json": text}, **given)

@@ -11,7 +11,7 @@ from world.plan import make_plan
 from world.run import run_plan, run_seeds
 
 #: Within so many seeds each mutant is found.
-SEEDS = 1000
+SEEDS = 1500
 EACH = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
 
 

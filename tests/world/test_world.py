@@ -28,6 +28,8 @@ from world.plan import (
     CHANGES,
     FEATURE_CHANGES,
     FEATURES,
+    GROUP_CHANGES,
+    GROUPS,
     MORE_CHANGES,
     RARE_CHANGES,
     READ_ANSWERS,
@@ -48,6 +50,7 @@ ALL_CHANGES = {
     *MORE_CHANGES,
     *RARE_CHANGES,
     ROTATION,
+    *GROUP_CHANGES,
     *(act for acts in FEATURE_CHANGES.values() for act, _ in acts),
 }
 #: The seeds of `make test` and of `make soak`, and how many one test runs.
@@ -130,6 +133,10 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(2491, id="a request fails while a decision takes long"),
         pytest.param(3422, id="v1.13 waits for pods that are leaving a node that is gone"),
         pytest.param(3503, id="a claim is free again, and no event tells the pod that preempts"),
+        pytest.param(309, id="the victim of a group is told by its name"),
+        pytest.param(514, id="a pod of a group that cannot be bound rests"),
+        pytest.param(691, id="pods are placed beside one that was made smaller meanwhile"),
+        pytest.param(9235, id="a late watch reports a claim as it was before it got devices"),
         pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
         pytest.param(302057, id="the API server denies a pod that an extender has bound"),
         pytest.param(302728, id="v1.13 wakes no pod when another is resized"),
@@ -256,7 +263,7 @@ def test_every_kind_of_change_is_planned() -> None:
 
 def test_every_feature_is_planned() -> None:
     planned = {each for seed in range(300) for each in make_plan(seed).features}
-    assert planned == set(FEATURES)
+    assert planned == {*FEATURES, GROUPS}
 
 
 def test_every_verb_and_every_kind_of_fault_is_planned() -> None:

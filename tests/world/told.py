@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 REPLICA: ContextVar[str] = ContextVar("replica", default="")
 #: A failure may be told a little later than the request ended, when a task is woken in between.
 MARGIN_SECONDS = 1.0
+#: Within this time a request that was sent with renewed credentials has ended.
+SENT_AGAIN_SECONDS = 60.0
 #: What a replica tells that loses the lease, and ends.
 LEASE_LOST = "leader election lost"
 #: What a replica that ends tells of all writes together for which it has no answer.
-UNANSWERED_AT_END = "other writes were not answered in time$"
+UNANSWERED_AT_END = re.compile(r"^(\d+) other writes were not answered in time$")
 #: Events that failed are told again after so many seconds.
 EVENTS_AGAIN_SECONDS = 300.0
 #: So are pauses that are longer than any that is kept, and how such a line begins.
@@ -78,6 +80,7 @@ class LineHandler(logging.Handler):
 
 _PATH = re.compile(r"^(/\S+): ")
 _POD = re.compile(r"^(?:claims of )?pod (\S+): ")
+_GROUP = re.compile(r"^pod (group \S+): ")
 _NOT_BOUND = re.compile(r"^pod was not bound pod=(\S+) ")
 
 
@@ -86,6 +89,7 @@ def told_findings(world: World) -> Iterator[str]:
     successes = _successes(world)
     yield from _untold(world, successes)
     yield from _repeated(world, successes)
+    yield from _sent_after_the_end(world)
 
 
 def _successes(world: World) -> dict[tuple[str, str], list[float]]:
@@ -123,7 +127,7 @@ def _about(text: str) -> tuple[str, ...]:
     """What a line is about: a success of one of these explains that it is told again."""
     if path := _PATH.match(text):
         return (f"list {path[1]}", f"watch {path[1]}")
-    if pod := (_POD.match(text) or _NOT_BOUND.match(text)):
+    if pod := (_GROUP.match(text) or _POD.match(text) or _NOT_BOUND.match(text)):
         return (f"pod {pod[1]}",)
     if text.startswith("leader election: lease "):
         return ("lease",)
@@ -185,20 +189,34 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
     for line in world.lines:
         lines[line.replica].append(line)
     bindings = _known_bindings(world)
+    # Each line at the end stands for as many writes as it says.
+    together = Counter(
+        {
+            line: int(found[1])
+            for line in world.lines
+            if (found := UNANSWERED_AT_END.match(line.text))
+        }
+    )
     for sent in world.network.sent:
         said = _must_be_said(sent)
         known_at = bindings[id(sent)] if sent.verb == "bind" else sent.ended
         if not said or sent.replica == "fresh" or known_at is None:
             continue
-        if _has_ended(world, sent.replica, known_at):
+        # With the token or the certificate that was read again, it is sent a second time.
+        pause = SENT_AGAIN_SECONDS if sent.fault == "401" else 0.0
+        if _has_ended(world, sent, known_at + pause):
             continue
         since = _told_since(sent, successes)
-        if not sent.answered and sent.verb in {"status", "delete"}:
-            said = f"{said}|{UNANSWERED_AT_END}"
-        if not any(
-            since <= line.time <= _latest(world, known_at) and re.search(said, line.text)
-            for line in lines[sent.replica]
-        ):
+        end = _latest(world, known_at + pause)
+        timely = [line for line in lines[sent.replica] if since <= line.time <= end]
+        if any(re.search(said, line.text) for line in timely):
+            continue
+        if sent.fault == "401" and _is_repeated(world, sent, end):
+            continue
+        last = next((line for line in timely if together[line] > 0), None)
+        if last is not None and not sent.answered and sent.verb in {"status", "delete"}:
+            together[last] -= 1
+        else:
             yield (
                 f"{sent.replica} tells nothing of {sent.method} {sent.path}, which failed at "
                 f"{sent.ended:.3f} s with {sent.answered or 'no answer'}"
@@ -274,14 +292,14 @@ def _settled_at(world: World, refused: Sent) -> float:
 def _must_be_said(sent: Sent) -> str:
     """The pattern of the line that a failed request must have; "" where it is no failure by itself.
 
-    A request with Retry-After, with a token that is not accepted, or over a connection that was
-    closed meanwhile is sent again by the client, a binding without an answer by the
+    A request with Retry-After or over a connection that was closed meanwhile is sent again by the
+    client, a binding without an answer by the
     binder, an event by the recorder, and a lease is read after it could not be written. What is not
     found was deleted, most likely; what has changed is read again.
     """
     if not sent.ended or 0 < sent.answered < 300 or sent.fault.endswith("-after"):
         return ""
-    if sent.is_sent_again or sent.fault == "401" or sent.opened:
+    if sent.is_sent_again or sent.opened:
         return ""
     code, said = sent.answered, ""
     match sent.verb:
@@ -291,7 +309,7 @@ def _must_be_said(sent: Sent) -> str:
             said = "^leader election: "
         case "status" | "delete" if code != 404 and _subject(sent).startswith("pod "):
             # Writes about a victim are told with the pod that it makes room for, and with its own.
-            said = rf"^pod (\S+: (\w+ )+of )?{_key(sent)}: "
+            said = rf"^pod (group )?(\S+: (\w+ )+of )?{_key(sent)}: "
         case "bind" if code in {403, 404, 410}:
             said = f"^pod was not bound pod={_key(sent)} "
         case "event" if code in {403, 409, 410}:
@@ -299,16 +317,41 @@ def _must_be_said(sent: Sent) -> str:
     return said
 
 
+def _is_repeated(world: World, refused: Sent, end: float) -> bool:
+    """Whether a replica has sent a request again by then."""
+    about = (refused.replica, refused.method, refused.path)
+    return any(
+        each is not refused
+        and refused.time < each.time <= end
+        and (each.replica, each.method, each.path) == about
+        for each in world.network.sent
+    )
+
+
+def _sent_after_the_end(world: World) -> Iterator[str]:
+    """A replica that has lost the lease asks for nothing any more, and gives the lease back."""
+    lost = {line.replica: line.time for line in world.lines if line.text == LEASE_LOST}
+    for sent in world.network.sent:
+        if sent.verb != "lease" and sent.time > lost.get(sent.replica, math.inf) + MARGIN_SECONDS:
+            yield f"{sent.replica} sends {sent.method} {sent.path} after it has lost the lease"
+            return
+
+
 def _key(sent: Sent) -> str:
     """The pod that a request is about, for a pattern."""
     return re.escape(_subject(sent).removeprefix("pod "))
 
 
-def _has_ended(world: World, replica: str, time: float) -> bool:
+def _has_ended(world: World, sent: Sent, time: float) -> bool:
     """Whether the replica was ended by about then: it has nothing to tell any more.
 
-    One that loses the lease ends its requests then; giving the lease back may take longer.
+    One that loses the lease ends its requests then; giving the lease back may take longer. One that
+    is told to stop waits for its writes, and tells of those that it gives up.
     """
+    replica = sent.replica
     told = (line for line in world.lines if (line.replica, line.text) == (replica, LEASE_LOST))
     lost = min((line.time for line in told), default=math.inf)
-    return min(world.ends.get(replica, math.inf), lost) <= time + MARGIN_SECONDS
+    end = world.ends.get(replica, math.inf)
+    if sent.verb in {"status", "delete"} and replica in world.last_writes:
+        end = world.last_writes[replica] + 2 * MARGIN_SECONDS
+    return min(end, lost) <= time + MARGIN_SECONDS

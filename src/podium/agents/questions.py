@@ -1,24 +1,26 @@
 """The questions of an on-call engineer, answered in lines of text by the engine.
 
-Every answer starts with the conclusion. Nothing is written anywhere, and no value of a Secret, an
-environment variable or an annotation is part of an answer.
+The cluster is that of some files, which are read once, or a live one. Every answer starts with the
+conclusion. Nothing is written anywhere, and no value of a Secret, an environment variable or an
+annotation is part of an answer.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from podium.agents.cluster_source import FileCluster, LiveCluster
 from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
-from podium.library.explaining import explain
+from podium.library.explanation import Explanation, explain
 from podium.library.lookup import pod_named
 from podium.library.pending import pending
+from podium.library.reading import read
+from podium.library.snapshots.writing import read_cluster
 from podium.past.format.reading import History
 from podium.past.replay.seeking import decisions_about, derive
 from podium.render.decision.analysis import rejection_groups
 from podium.render.decision.causes import cause_lines, causes_of_groups
-from podium.render.decision.explanation import Explanation
 from podium.render.decision.sentences import (
     compare_with_actual,
     headline,
@@ -29,23 +31,76 @@ from podium.render.decision.sentences import (
     why_no_preemption,
 )
 from podium.render.plain import counted
+from podium.render.reports.comparison import comparison_lines
+from podium.render.reports.fit import capacity_lines, fix_lines
+from podium.render.reports.plan import report as plan_lines
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
 from podium.what_if.compare.compare import CompareSearch
 from podium.what_if.compare.configurations import NAMED, configuration
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import CHANGE_FLAGS
+from podium.what_if.plan.inputs import cluster_documents, live_documents
 from podium.what_if.plan.page_plans import check_added_nodes, page_changes
 from podium.what_if.plan.plan import plan
-from podium.what_if.plan.plan_report import report as plan_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision
+    from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
+    from podium.what_if.plan.inputs import ClusterDocuments
+
+#: A live cluster is read again when the last answer is older.
+FRESH_SECONDS: Final = 10.0
+
+
+class FileCluster:
+    """The cluster in some files."""
+
+    def __init__(self, files: Sequence[str], *, workers: int = 1) -> None:
+        self._files, self._workers = files, workers
+        self._objects: Objects | None = None
+
+    def objects(self) -> Objects:
+        """What scheduling reads, parsed once."""
+        if self._objects is None:
+            self._objects = read(self._files, workers=self._workers)
+        return self._objects
+
+    def documents(self) -> ClusterDocuments:
+        """The objects with all their fields; a plan changes them, so they are read each time."""
+        return cluster_documents(self._files, workers=self._workers)
+
+
+class LiveCluster:
+    """The cluster behind an API server, as it is now."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        fresh_seconds: float = FRESH_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._access, self._fresh_seconds, self._clock = access, fresh_seconds, clock
+        self._objects: Objects | None = None
+        self._read_at = 0.0
+
+    def objects(self) -> Objects:
+        """What scheduling reads, at most some seconds old."""
+        now = self._clock()
+        if self._objects is None or now - self._read_at > self._fresh_seconds:
+            self._objects, self._read_at = read_cluster(self._access), now
+        return self._objects
+
+    def documents(self) -> ClusterDocuments:
+        """The objects with all their fields."""
+        return live_documents(self._access)
+
 
 Cluster = FileCluster | LiveCluster
 
@@ -181,7 +236,7 @@ class Questions:
         search = CapacitySearch(objects, kinds, chosen.profiles, most=most, notify=self._notify)
         for _ in search.steps():
             pass
-        yield from (line for line, _ in search.result.lines())
+        yield from (line for line, _ in capacity_lines(search.result))
 
     def compare(self, configurations: Sequence[str], most: int = 10) -> Iterator[str]:
         """The pods of the cluster placed anew by several configurations."""
@@ -197,7 +252,7 @@ class Questions:
         search = CompareSearch(self._cluster.objects(), chosen, seeds=0, notify=self._notify)
         for _ in search.steps(workers=1):
             pass
-        yield from (line for line, _ in search.result.lines(most))
+        yield from (line for line, _ in comparison_lines(search.result, most))
 
     def past_decision(self, pod: str, attempt: int | None = None) -> Iterator[str]:
         """The decision about a pod as it was made, from the history of the scheduler."""
@@ -232,7 +287,7 @@ class Questions:
         self, objects: Objects, pod: Pod, chosen: ChosenProfiles, most: int
     ) -> Iterator[str]:
         found = fix(objects, pod, chosen.profile_of(pod), notify=self._notify)
-        yield from (line for line, _ in found.lines(most))
+        yield from (line for line, _ in fix_lines(found, most))
 
     @staticmethod
     def _foreign(pod: Pod, chosen: ChosenProfiles) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The questions as tools of a server for the Model Context Protocol.
+"""The questions as tools of a server for the Model Context Protocol, answered page by page.
 
 Importing this module needs the extra `mcp`.
 """
@@ -6,6 +6,8 @@ Importing this module needs the extra `mcp`.
 # The SDK reads annotations at run time, so they are no strings here.
 
 import asyncio
+import hmac
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, Final
 
@@ -15,9 +17,79 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 import podium
-from podium.agents.paged_answers import PagedAnswers
 from podium.agents.questions import Questions
-from podium.errors import PodiumError
+from podium.errors import InputError, PodiumError
+
+_REFUSED: Final = b"a bearer token is needed: Authorization: Bearer TOKEN\n"
+
+
+class BearerOnly:
+    """Answers requests without the token with 401, and passes all others on."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Compare the token in constant time."""
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": _REFUSED})
+                return
+        await self._app(scope, receive, send)
+
+
+#: Characters of one page; about three of them are a token.
+PAGE_CHARACTERS: Final = 9_000
+#: So many answers are kept for those who ask for the next page.
+MOST_KEPT: Final = 64
+
+
+class PagedAnswers:
+    """Cuts long answers into pages, and keeps the rest of each under a handle."""
+
+    def __init__(self, page_characters: int = PAGE_CHARACTERS, most_kept: int = MOST_KEPT) -> None:
+        self._page_characters, self._most_kept = page_characters, most_kept
+        self._rest: OrderedDict[str, list[str]] = OrderedDict()
+        self._handles = 0
+
+    def first_page(self, lines: Iterable[str]) -> str:
+        """The beginning of an answer; its last line tells how to get the rest."""
+        return self._page([line.rstrip() for line in lines])
+
+    def next_page(self, handle: str) -> str:
+        """The next page of the answer with this handle. A handle is good for one call."""
+        rest = self._rest.pop(handle, None)
+        if rest is None:
+            hint = "ask the question again"
+            raise InputError(f"there is no further page {handle!r}", hint=hint)
+        return self._page(rest)
+
+    def _page(self, lines: list[str]) -> str:
+        length = taken = 0
+        for line in lines:
+            length += min(len(line), self._page_characters) + 1
+            if taken and length > self._page_characters:
+                break
+            taken += 1
+        shown = [_shortened(line, self._page_characters) for line in lines[:taken]]
+        rest = lines[taken:]
+        if rest:
+            self._handles += 1
+            handle = f"page-{self._handles}"
+            self._rest[handle] = rest
+            while len(self._rest) > self._most_kept:
+                self._rest.popitem(last=False)
+            shown.append(f'… {len(rest)} more lines: call more with handle "{handle}"')
+        return "\n".join(shown)
+
+
+def _shortened(line: str, most: int) -> str:
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
 
 INSTRUCTIONS: Final = (
     "Podium decides about Kubernetes pods exactly as kube-scheduler does. Ask why_pending for a "

@@ -9,8 +9,7 @@ import click
 
 from podium.cli.console import note, write, write_data
 from podium.cli.flags import output_flag, profile_flags
-from podium.cli.following import follows_history
-from podium.cli.outputs import new_folder
+from podium.cli.history import follows_history, new_folder
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted

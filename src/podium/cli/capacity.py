@@ -89,7 +89,9 @@ def capacity(
     code = searched(search.steps(), search.estimate(), "placing")
     found = search.result
     if output == "table":
-        write_lines(found.lines())
+        from podium.render.reports.fit import capacity_lines  # noqa: PLC0415  only for text
+
+        write_lines(capacity_lines(found))
     else:
         write_data(found.as_json(), output)
     return code or int(not found.is_enough)

@@ -94,17 +94,17 @@ def check(
         result = run_check(found, before, after, chosen, allow=known, on_step=status.step)
     notes(result.notes)
     failing = result.failing(failing_rules)
-    from podium.what_if.check import check_report  # noqa: PLC0415
+    from podium.render.reports import check as reports  # noqa: PLC0415
 
     if output == "table":
-        write_lines(check_report.report(result, failing))
+        write_lines(reports.report(result, failing))
     elif output == "sarif":
-        write_data(check_report.sarif(result), "json")
+        write_data(reports.sarif(result), "json")
     elif output == "github":
-        for line in check_report.github_annotations(result):
+        for line in reports.github_annotations(result):
             write(f"{line}\n")
     elif output == "junit":
-        write(check_report.junit(result, failing))
+        write(reports.junit(result, failing))
     else:
         write_data(result.as_json(), output)
     return int(bool(failing))

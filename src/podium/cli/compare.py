@@ -95,9 +95,11 @@ def compare(
     code = searched(search.steps(workers=processors()), search.total, "comparing")
     result = search.result
     if output == "table":
-        write_lines(result.lines(most))
+        from podium.render.reports.comparison import comparison_lines  # noqa: PLC0415  only for text
+
+        write_lines(comparison_lines(result, most))
     elif output == "html":
-        from podium.what_if.compare.comparison_page import comparison_page  # noqa: PLC0415
+        from podium.render.reports.comparison import comparison_page  # noqa: PLC0415
 
         write(comparison_page(result))
     else:

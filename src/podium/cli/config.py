@@ -18,8 +18,13 @@ from podium.profiles.config.build import default_config, from_config
 from podium.profiles.config.describe import describe_config, list_plugins
 from podium.profiles.policy.describe import catalogue, describe
 from podium.releases import release_of
-from podium.render.profile.config_table import config_tables, plugin_list, validity_report
-from podium.render.profile.policy_table import catalogue_tables, policy_tables
+from podium.render.reports.profiles import (
+    catalogue_tables,
+    config_tables,
+    plugin_list,
+    policy_tables,
+    validity_report,
+)
 from podium.what_if.compare.configurations import configuration_kind
 
 if TYPE_CHECKING:

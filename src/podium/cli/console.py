@@ -109,7 +109,7 @@ def end(sentence: str) -> None:
 
 
 def notes(sentences: Iterable[str]) -> None:
-    """Print several such sentences."""
+    """Print sentences on stderr that do not stop the command."""
     for sentence in sentences:
         note(sentence)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.cli.console import write, write_data, write_lines
-from podium.library.course import PAGE, chapter, chapters
+from podium.library.documentation import PAGE, chapter, chapters
 
 if TYPE_CHECKING:
     from podium.host.lab_run import LabStatus

@@ -18,14 +18,14 @@ from podium.cli.flags import (
 from podium.cli.inputs import chosen_for, read_files, read_live, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.cli.running_flags import Running, running_flags
-from podium.library import explaining
 from podium.library.cluster_notes import cluster_notes
+from podium.library.explanation import explain as explained
 from podium.library.lookup import check_node, pod_named
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
-    from podium.render.decision.explanation import Explanation
+    from podium.library.explanation import Explanation
 
 
 @click.command(cls=FlagsCommand, renamed={"--verbose": "--timings", "-v": "--timings"})
@@ -113,7 +113,7 @@ def explain(
     if node is not None:
         check_node(objects, node)
     profile = chosen.profile_of(wanted)
-    found = explaining.explain(
+    found = explained(
         objects,
         wanted,
         profile,
@@ -147,12 +147,12 @@ def _check_asked(
 
 def _show(found: Explanation, output: str) -> None:
     if output == "html":
-        from podium.render.decision.page import explanation_page  # noqa: PLC0415  only for pages
+        from podium.render.reports.explanation_page import explanation_page  # noqa: PLC0415  only for pages
 
         write(explanation_page(found))
     elif output == "table":
         from podium.cli.help import name_reason_help  # noqa: PLC0415  only for tables
-        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
+        from podium.render.reports.explanation_tables import explanation_tables  # noqa: PLC0415
 
         write_lines(explanation_tables(found, output_width()))
         name_reason_help([found.decision])

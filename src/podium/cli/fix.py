@@ -66,7 +66,9 @@ def fix(
     code = searched(search.steps(pairs=pairs), search.total, "trying")
     found = search.result
     if output == "table":
-        write_lines(found.lines(most))
+        from podium.render.reports.fit import fix_lines  # noqa: PLC0415  only for text
+
+        write_lines(fix_lines(found, most))
     else:
         write_data(found.as_json(), output)
     return code or int(found.node is None and not found.fixes)

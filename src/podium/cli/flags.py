@@ -107,7 +107,7 @@ class DurationType(_SecondsBase):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The seconds; a number without a unit is taken as seconds, with a note."""
-        from podium.objects.durations import SECOND, parse  # noqa: PLC0415  not needed for help
+        from podium.objects.times import SECOND, parse  # noqa: PLC0415  not needed for help
 
         text = str(value)
         flag = param.opts[0] if param is not None else "a duration"
@@ -339,7 +339,7 @@ class HistoryLimits(NamedTuple):
 
     def made(self) -> Limits:
         """The limits; an error in one sentence if they cannot be read."""
-        from podium.objects import durations, quantity  # noqa: PLC0415
+        from podium.objects import quantity, times  # noqa: PLC0415
         from podium.past.format.writing import Limits  # noqa: PLC0415  brings the kinds of objects
 
         try:
@@ -351,7 +351,7 @@ class HistoryLimits(NamedTuple):
         if self.age is None:
             return Limits(total_bytes=total)
         try:
-            seconds = durations.parse(self.age) / durations.SECOND
+            seconds = times.parse(self.age) / times.SECOND
         except ValueError as error:
             raise click.UsageError(f"--record-age: {error}; 48h would be one") from None
         return Limits(total_bytes=total, age_seconds=seconds)

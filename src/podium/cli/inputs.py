@@ -51,7 +51,7 @@ def check_strictly(files: Sequence[str]) -> None:
     context = click.get_current_context(silent=True)
     if context is None or _STRICT not in context.meta or not files:
         return
-    from podium.what_if.check.strict_manifests import (  # noqa: PLC0415  brings the lab
+    from podium.what_if.check.manifest_problems import (  # noqa: PLC0415  brings the lab
         check_manifests,
         note_wrapping,
     )
@@ -91,7 +91,7 @@ def chosen_for(flags: ProfileSource, reach: Mapping[str, str | None] | None) -> 
 def read_live(kubeconfig: str | None, context: str | None, server: str | None) -> Objects:
     """The objects of the cluster that the flags name, as they are now."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.snapshots.reading_cluster import read_cluster  # noqa: PLC0415
+    from podium.library.snapshots.writing import read_cluster  # noqa: PLC0415
 
     objects = read_cluster(load_access(kubeconfig, context, server))
     gc.freeze()
@@ -109,6 +109,6 @@ def documents_in(files: Sequence[str]) -> ClusterDocuments:
 def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:
     """The objects of the cluster that the flags `kubeconfig`, `context` and `server` name."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.what_if.plan.live import live_documents  # noqa: PLC0415
+    from podium.what_if.plan.inputs import live_documents  # noqa: PLC0415
 
     return live_documents(load_access(reach["kubeconfig"], reach["context"], reach["server"]))

@@ -9,7 +9,7 @@ import click
 
 from podium.cli.console import note, tracked, write, write_data
 from podium.cli.flags import output_flag, profile_flags
-from podium.cli.following import follows_history
+from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int:
     """Judge where a scheduler placed the pods of a HISTORY that `podium history record` wrote.
 
-    Every placement is held against what Podium decides in its place, in the order of the scheduling
-    queue, with all pods that were decided before on the nodes where they really went. A placement
-    agrees if it is on the same node or on one that is as good, perhaps in another order of
-    decisions that is possible. Podium decides by the profile of the history unless one is named.
+    Every placement is compared with what Podium decides in its place, in the order of the
+    scheduling queue. All pods that were decided before stand on the nodes where they really went.
+    A placement agrees if it is on the same node or on one that is as good, perhaps in another order
+    of decisions that is possible. Podium decides by the profile of the history unless one is named.
 
     Exit code: 0 all placements agree, 1 some are different, 2 the history cannot be read.
     """

@@ -75,7 +75,7 @@ def mcp(
 
 
 def _cluster(files: tuple[str, ...], cluster: dict[str, str | None] | None) -> Cluster:
-    from podium.agents.cluster_source import FileCluster, LiveCluster  # noqa: PLC0415
+    from podium.agents.questions import FileCluster, LiveCluster  # noqa: PLC0415
     from podium.library.parallel import processors  # noqa: PLC0415
 
     if cluster is None:
@@ -89,7 +89,7 @@ def _cluster(files: tuple[str, ...], cluster: dict[str, str | None] | None) -> C
 def _serve(app: object, listen: ListenAddress, token_file: str | None) -> int:
     import uvicorn  # noqa: PLC0415  only for --http
 
-    from podium.agents.bearer import BearerOnly  # noqa: PLC0415
+    from podium.agents.server import BearerOnly  # noqa: PLC0415
 
     if not _is_loopback(listen.host):
         raise ConfigError(

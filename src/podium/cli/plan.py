@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from podium.cli.changes import change_flags
 from podium.cli.console import (
     INTERRUPTED,
     StatusLine,
@@ -30,19 +29,118 @@ from podium.cli.inputs import (
     chosen_for,
     documents_in,
     live_cluster,
+    read_files,
+    read_live,
     strict_flag,
 )
 from podium.cli.parsing import FlagsCommand
+from podium.library.absence import AbsentObjects, absence_notes, absent_kinds
 from podium.library.profile_source import ProfileSource
+from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
+from podium.objects.reading.validate import notes as input_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from podium.library.profile_choice import ChosenProfiles
     from podium.what_if.consolidate.recommendations import Recommendations
     from podium.what_if.plan.changes import Change
     from podium.what_if.plan.inputs import ClusterDocuments
     from podium.what_if.plan.results import Plan
+    from podium.what_if.survive.survive import DomainLoss
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+#: Flag, form of its value, help.
+_FLAGS: Final = (
+    ("drain", "NODE", "Cordon a node and evict its pods, as kubectl drain does."),
+    ("lose", "NODE|LABEL=VALUE", "Nodes that are gone at once, with what runs on them."),
+    ("add", "COUNT:NODE|FILE", "Add nodes like one of the cluster, or like the one in a file."),
+    ("cordon", "NODE", "Mark a node as unschedulable."),
+    ("uncordon", "NODE", "Mark it as schedulable again."),
+    ("taint", "NODE:KEY=VALUE:EFFECT", "Add a taint to a node; a - at the end removes it."),
+    ("scale", "KIND/NAME=N", "Set the replicas of a workload."),
+    ("apply", "FILE", "Create or change objects, as kubectl apply does."),
+    ("delete", "KIND/NAME", "Delete an object and what it owns."),
+    ("rollout", "KIND/NAME", "Restart the pods of a workload, as kubectl rollout restart does."),
+    ("replace", "LABEL=VALUE", "Replace nodes by new ones of their shape, --surge at a time."),
+)
+
+
+class ChangeOption(click.Option):
+    """One flag of many that fill the same list; each value is kept with the name of its flag."""
+
+    def __init__(self, flag: str, **more: Any) -> None:
+        """A flag `--FLAG VALUE` that may be given many times."""
+        super().__init__([f"--{flag}", "changes"], multiple=True, type=click.UNPROCESSED, **more)
+        self._flag = flag
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser append the flag together with its value."""
+        super().add_to_parser(parser, ctx)
+        entry = parser._long_opt[f"--{self._flag}"]  # noqa: SLF001  click has no other way
+        append = entry.process
+
+        def process(value: Any, state: Any) -> None:
+            append((self._flag, value), state)
+
+        entry.process = process
+
+
+def change_flags(command: _Command) -> _Command:
+    """Give a command the flags of all changes; it gets them as one `changes` argument."""
+    for flag, value, text in reversed(_FLAGS):
+        option = ChangeOption(flag, metavar=value, help=text)
+        parameters: list[click.Parameter] = command.__dict__.setdefault("__click_params__", [])
+        parameters.append(option)
+    return command
+
+
+#: From so many pods on, several losses are tried at the same time.
+_MANY_PODS: Final = 2000
+
+
+def survive(
+    files: tuple[str, ...],
+    cluster: dict[str, str | None] | None,
+    domain: str,
+    output: str,
+    flags: ProfileSource,
+) -> int:
+    """Lose every value of a label of nodes in turn, and print what would be left without a node.
+
+    The worst loss is first, with the workloads and disruption budgets that have fewer pods than
+    they ask for: at once, and after rescheduling. What is left without a node follows, important
+    workloads first. The exit code is 1 if a loss leaves pods without a node.
+    """
+    import msgspec  # noqa: PLC0415  not needed for help
+
+    from podium.library.parallel import processors  # noqa: PLC0415
+    from podium.render.reports.survive import report  # noqa: PLC0415
+    from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
+
+    chosen = chosen_for(flags, cluster)
+    objects = read_files(files) if cluster is None else read_live(**cluster)
+    if cluster is None and objects.snapshot is not None:
+        chosen = flags.choose(objects.snapshot)
+    missing = dict(absent_kinds(objects))
+    if AbsentObjects(objects).lacks_budgets:
+        missing[POD_DISRUPTION_BUDGET.name] = 0
+    notes((*input_notes(objects), *chosen.profile.notes, *absence_notes(missing)))
+
+    workers = processors() if len(objects.pods) >= _MANY_PODS else 1
+
+    def progress(done: Iterator[DomainLoss], total: int) -> Iterable[DomainLoss]:
+        return tracked(done, total, "losing")
+
+    found = try_losses(objects, domain, chosen, workers=workers, progress=progress)
+    if found.interrupted:
+        note("interrupted; what follows is what was found so far")
+    if output == "table":
+        write_lines(report(found))
+    else:
+        write_data(msgspec.to_builtins(found), output)
+    return INTERRUPTED if found.interrupted else int(found.leaves_pods)
 
 
 @click.command(cls=FlagsCommand, renamed={"--domain": "--lose-each"}, bare={"--exit-code": "worse"})
@@ -154,7 +252,7 @@ def plan(
     own = {"--consolidate": consolidate, "--requests": recommended, "--lose-each": lose_each}
     _check_changes(wanted, output, [flag for flag, value in own.items() if value], prices)
     if lose_each is not None:
-        from podium.cli.survive import survive  # noqa: PLC0415  only with --lose-each
+        from podium.cli.plan import survive  # noqa: PLC0415  only with --lose-each
 
         return _gated(survive(files, cluster, lose_each, output, flags), gate)
     chosen = chosen_for(flags, cluster)
@@ -242,11 +340,11 @@ def _check_changes(
 
 def _print(answer: Plan, output: str) -> None:
     if output == "table":
-        from podium.what_if.plan.plan_report import report  # noqa: PLC0415  only for text
+        from podium.render.reports.plan import report  # noqa: PLC0415  only for text
 
         write_lines(report(answer))
     elif output == "html":
-        from podium.what_if.plan.plan_page import plan_page  # noqa: PLC0415  only for pages
+        from podium.render.reports.plan import plan_page  # noqa: PLC0415  only for pages
 
         write(plan_page(answer))
     else:
@@ -259,8 +357,8 @@ def _consolidate(
     found: ClusterDocuments, chosen: ChosenProfiles, limit: float, seed: int, output: str
 ) -> int:
     """Find nodes that can be emptied, and print them with the commands."""
+    from podium.render.reports.consolidate import report  # noqa: PLC0415
     from podium.what_if.consolidate.consolidate import consolidate  # noqa: PLC0415
-    from podium.what_if.consolidate.consolidate_report import report  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     with StatusLine("consolidating") as status:
@@ -321,8 +419,8 @@ def _right_size(
     output: str,
 ) -> int:
     """Give workloads other requests, and print which nodes come free."""
+    from podium.render.reports.consolidate import right_sizing_report  # noqa: PLC0415
     from podium.what_if.consolidate.right_sizing import read_prices, right_size  # noqa: PLC0415
-    from podium.what_if.consolidate.right_sizing_report import report  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     prices = None if resizing.prices is None else read_prices(resizing.prices)
@@ -340,7 +438,7 @@ def _right_size(
         )
     notes(answer.notes)
     if output == "table":
-        write_lines(report(answer))
+        write_lines(right_sizing_report(answer))
     else:
         import msgspec  # noqa: PLC0415  only for data
 

@@ -19,7 +19,7 @@ from podium.cli.flags import (
     policy_configmap_flags,
     profile_flags,
 )
-from podium.cli.outputs import new_folder
+from podium.cli.history import new_folder
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted

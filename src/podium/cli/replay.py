@@ -19,7 +19,7 @@ from podium.cli.console import (
     write_section,
 )
 from podium.cli.flags import namespace_flags, output_flag, profile_flags
-from podium.cli.following import follows_history
+from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -218,8 +218,8 @@ def _time(text: str) -> float:
 
 def _explain(history: History, place: Place, flags: ProfileSource, output: str) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
+    from podium.library.explanation import Explanation  # noqa: PLC0415
     from podium.past.replay.seeking import derive  # noqa: PLC0415
-    from podium.render.decision.explanation import Explanation  # noqa: PLC0415
 
     rules_of = recorded_rules(flags)
     found = derive(history, place, rules_of)
@@ -237,11 +237,11 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
     if found.difference is not None and not flags.named():
         note(f"the recorded decision was another one: {found.difference.what}")
     if output == "html":
-        from podium.render.decision.page import explanation_page  # noqa: PLC0415
+        from podium.render.reports.explanation_page import explanation_page  # noqa: PLC0415
 
         write(explanation_page(explanation))
     elif output == "table":
-        from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
+        from podium.render.reports.explanation_tables import explanation_tables  # noqa: PLC0415
 
         entry = found.entry
         write(f"{shown_time(entry.time)}  attempt {entry.attempt}\n\n")

@@ -222,7 +222,7 @@ def run(
 def _prepared(
     access: Access, chosen: ChosenProfiles, flags: ProfileSource, own: RunFlags
 ) -> PreparedRun:
-    """What the flags come to; it is told on standard error."""
+    """What the flags come to; it is logged on standard error."""
     from podium.cli.console import notes  # noqa: PLC0415  not needed for the help
     from podium.host.cluster_program import PreparedRun  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import Log  # noqa: PLC0415
@@ -276,7 +276,7 @@ def _chosen_by_cluster(
     """The profile of a Policy that the cluster keeps; None if the flags choose the profile."""
     if own.policy_configmap is None:
         return None
-    from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415
+    from podium.library.cluster_release import policy_in_configmap  # noqa: PLC0415
 
     if flags.named():
         raise click.UsageError("--policy-configmap excludes other ways of naming a profile")
@@ -363,7 +363,7 @@ def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:
     """The lease of the flags and the configuration; None without leader election."""
     from podium.host.cluster_run import Lease  # noqa: PLC0415  not needed for the help
     from podium.kube.lease import LeaseTimes  # noqa: PLC0415
-    from podium.objects.durations import SECOND  # noqa: PLC0415
+    from podium.objects.times import SECOND  # noqa: PLC0415
 
     given = config.leader_election if config is not None else None
     elects = given.leader_elect if given is not None else True
@@ -390,7 +390,7 @@ def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:
 
 
 def _seconds(name: str, text: str | None, default: float) -> float:
-    from podium.objects.durations import SECOND, parse  # noqa: PLC0415
+    from podium.objects.times import SECOND, parse  # noqa: PLC0415
 
     if text is None:
         return default

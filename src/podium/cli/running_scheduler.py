@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from podium.kube.access import Access
-    from podium.render.decision.explanation import Explanation
+    from podium.library.explanation import Explanation
     from podium.render.decision.story import StoryLine
 
 _SECONDS: Final = 10.0
@@ -129,7 +129,7 @@ class _Asked:
     lease: str | None
 
     def decisions(self, namespace: str, name: str) -> tuple[Any, str]:
-        """The decisions about a pod, and who told them."""
+        """The decisions about a pod, and who answered."""
         path = f"/decisions/{quote(namespace, '')}/{quote(name, '')}"
         named = self.scheduler or self.context or self.server or self.lease
         lab = "" if named else _lab(self.kubeconfig)
@@ -315,7 +315,7 @@ def _show_waiting(waiting: dict[str, Any] | None) -> None:
     """Say where a pod waits and what would wake it."""
     if not waiting:
         return
-    from podium.render.waiting import waiting_lines  # noqa: PLC0415
+    from podium.render.decision.story import waiting_lines  # noqa: PLC0415
 
     write_section("What would wake it", waiting_lines(waiting))
 
@@ -324,7 +324,7 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
     if not items:
         write(f"{pod} was not tried yet")
         return
-    from podium.render.decision.tables import explanation_tables  # noqa: PLC0415
+    from podium.render.reports.explanation_tables import explanation_tables  # noqa: PLC0415
 
     write_lines(explanation_tables(_explanation(items[0], where), output_width()))
     write_section("Attempts", (text for each in _story(items, where) for text in each.lines()))
@@ -332,8 +332,8 @@ def _show(items: list[dict[str, Any]], where: str, pod: str) -> None:
 
 def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
     """The attempts in order; equal ones that follow each other are one line."""
-    from podium.objects.timestamps import seconds  # noqa: PLC0415
-    from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.library.decision_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.objects.times import seconds  # noqa: PLC0415
     from podium.render.decision.story import StoryAttempt, story  # noqa: PLC0415
 
     return story(
@@ -348,8 +348,8 @@ def _story(items: list[dict[str, Any]], where: str) -> list[StoryLine]:
 
 
 def _explanation(item: dict[str, Any], where: str) -> Explanation:
-    from podium.render.decision.explanation import Explanation  # noqa: PLC0415
-    from podium.render.decision.from_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.library.decision_json import from_json  # noqa: PLC0415  brings NumPy
+    from podium.library.explanation import Explanation  # noqa: PLC0415
 
     decision = from_json(item, where)
     timings = [(each["step"], each["seconds"]) for each in item.get("timings", ())]

@@ -20,6 +20,7 @@ from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.library.cluster_notes import cluster_notes
+from podium.library.decision_json import to_json
 from podium.library.pending import pending
 from podium.library.pod_notes import PodNotes
 from podium.library.profile_source import ProfileSource
@@ -27,7 +28,6 @@ from podium.library.simulating import simulate
 from podium.objects.reading.validate import notes as input_notes
 from podium.past.recordings.recording import check_recordable, record
 from podium.render.decision import placements as table
-from podium.render.decision.as_json import to_json
 from podium.render.documents import to_json_line, to_json_text, to_yaml
 
 if TYPE_CHECKING:

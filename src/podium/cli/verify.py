@@ -8,7 +8,7 @@ from podium.cli.console import tracked, write_data, write_lines
 from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.past.recordings import verifying
-from podium.render.recording.parity import as_json, parity_tables
+from podium.render.reports.parity import parity_data, parity_tables
 
 
 @click.command(cls=FlagsCommand, renamed={"-n": "--most", "--show": "--most"})
@@ -29,5 +29,5 @@ def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
     if output == "table":
         write_lines(parity_tables(report))
     else:
-        write_data(as_json(report), output)
+        write_data(parity_data(report), output)
     return int(report.total().differences > 0)

@@ -53,6 +53,8 @@ class Step(NamedTuple):
     claims: ClaimWrites | None = None
     #: The cycle of its pod group that the pod was tried in.
     group: GroupDecision | None = None
+    #: The node of each pod that is evicted for it: pods of a group may be on other nodes.
+    evicted_from: tuple[str, ...] = ()
 
 
 def no_extenders(question: Any) -> Any:
@@ -266,7 +268,10 @@ class Simulation:
                 decision.error = f'running PreBind plugin "{DEVICES}": {writes.error}'
                 decision.failed_plugin = DEVICES
                 decision.node, decision.reservations = None, {}
-        return Step(pod, attempt, decision, writes, group)
+        victims = decision.preemption.victims if decision.preemption is not None else ()
+        columns = self.cache.columns
+        nodes = tuple(columns.nodes.names[columns.pods.by_uid[uid].row] for uid in victims)
+        return Step(pod, attempt, decision, writes, group, nodes)
 
     def attempt(
         self, pod: Pod, *, recording: bool = False, mark: Callable[[str], None] = ignore_step

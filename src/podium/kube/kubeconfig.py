@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from podium.errors import InputError
-from podium.objects.reading.yaml_faults import fault_of
+from podium.objects.reading.yaml_text import fault_of
 
 _SECTIONS = ("clusters", "users", "contexts")
 #: Fields whose values no message shows.

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.patience import PAUSES, answered
 from podium.library.default_generation import configured_generation
+from podium.library.profile_choice import by_policy
+from podium.profiles.policy.build import parse_policy
 from podium.releases import DEFAULT_RELEASE, RELEASES, minor_of, release_of
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def choose_in_cluster(
     Where a *configmap* is named, the Policy in it counts instead.
     """
     if configmap is not None:
-        from podium.library.policy_configmap import policy_in_configmap  # noqa: PLC0415  rare
+        from podium.library.cluster_release import policy_in_configmap  # noqa: PLC0415  rare
 
         return policy_in_configmap(access, source, namespace, configmap)
     return source_in_cluster(source, access).choose()
@@ -139,3 +142,24 @@ def _scheduler_version(pods: dict[str, Any]) -> str:
     }
     releases = {minor_of(tag) for tag in tags}
     return min(tags) if len(releases) == 1 and None not in releases else ""
+
+
+#: The key of the ConfigMap that holds the Policy.
+POLICY_KEY: Final = "policy.cfg"
+
+
+def policy_in_configmap(
+    access: Access, source: ProfileSource, namespace: str, name: str
+) -> ChosenProfiles:
+    """Read the ConfigMap and make the profile of the Policy in it, with the source's options."""
+    where = f"ConfigMap {namespace}/{name}"
+    found = asyncio.run(_get(access, f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    text = (found.get("data") or {}).get(POLICY_KEY)
+    if text is None:
+        raise ConfigError(f"{where} has no key {POLICY_KEY}", hint="put the Policy there")
+    return by_policy(parse_policy(text, where), source, where)
+
+
+async def _get(access: Access, path: str) -> Any:
+    async with ApiClient(access) as client:
+        return await client.get(path)

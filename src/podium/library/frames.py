@@ -1,19 +1,49 @@
-"""Results as columns, which pandas and polars take as they are: `pandas.DataFrame(frame(x))`."""
+"""Answers in a notebook: columns, which pandas and polars take as they are, and a table.
+
+`pandas.DataFrame(frame(x))` works for every answer, decision and run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from podium.cluster.simulation import Step
 from podium.engine.framework.decision import Decision
+from podium.render.columns import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Frame = dict[str, np.ndarray]
+#: So many rows of an answer are shown in a notebook.
+_MOST_ROWS: Final = 60
+
+
+class TabularAnswer:
+    """The base of answers with rows: a sentence in a shell, a table in a notebook, columns."""
+
+    __slots__ = ()
+
+    def rows(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """The names of columns, and the rows."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Frame:
+        """The rows in columns, which pandas and polars take."""
+        return frame(self)
+
+    def _repr_html_(self) -> str:
+        """What `repr` says, and the first rows as a table."""
+        names, rows = self.rows()
+        shown = [["" if cell is None else str(cell) for cell in row] for row in rows[:_MOST_ROWS]]
+        lines = [repr(self)[1:-1], "", *aligned([names, *shown])]
+        if len(rows) > _MOST_ROWS:
+            lines.append(f"and {len(rows) - _MOST_ROWS} more")
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
 
 
 def frame(result: Any) -> Frame:

@@ -16,10 +16,10 @@ from podium.library.profiles import (
     from_policy,
     from_provider,
     generation_of,
+    load_rules,
     parse_config,
     parse_policy,
 )
-from podium.library.user_rules import load_rules
 from podium.profiles.policy.shipped import SHIPPED, ShippedPolicy
 from podium.profiles.user_rules.loading import NO_RULES, LoadedRules
 

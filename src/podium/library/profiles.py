@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from podium.engine.rules.priorities import DEFAULT_PROVIDER
 from podium.errors import ConfigError
 from podium.generations.known import GENERATIONS
+from podium.library.notices import Notify, log_warning
 from podium.profiles.config import build as configurations
 from podium.profiles.policy import build as policies
 from podium.profiles.policy.build import Options
-from podium.profiles.user_rules.loading import with_rules
+from podium.profiles.user_rules import loading
+from podium.profiles.user_rules.loading import LoadedRules, with_rules
+from podium.profiles.user_rules.timing import LIMIT_SECONDS, OVERRUNS, RuleWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from podium.engine.framework.generation import Generation
     from podium.engine.framework.profile import Profile
@@ -27,6 +31,7 @@ __all__ = [
     "from_config",
     "from_policy",
     "from_provider",
+    "load_rules",
     "parse_config",
     "parse_policy",
 ]
@@ -124,3 +129,28 @@ def _under_scheduler_name(profile: Profile, options: Options) -> Profile:
         return profile
     name = f"{options.generation} {options.scheduler_name}"
     return replace(profile, scheduler_name=options.scheduler_name, name=name)
+
+
+def load_rules(
+    sources: Iterable[str],
+    *,
+    policy: Mapping[str, Any] | None = None,
+    seconds: float | None = None,
+    overruns: int | None = None,
+    notify: Notify = log_warning,
+    on_hang: Notify | None = None,
+) -> LoadedRules:
+    """The rules in files, modules and entry points, and those of packages that a *policy* names.
+
+    A rule may take so many *seconds* for one pod (by default 1); after so many *overruns* (by
+    default 10; 0 is never) it is no longer asked. *notify* is called when a rule fails or takes too
+    long, *on_hang* in another thread when one does not return at all. The rules go into `Options`.
+    """
+    watch = RuleWatch(
+        time.perf_counter,
+        notify,
+        limit_seconds=LIMIT_SECONDS if seconds is None else seconds,
+        overruns=OVERRUNS if overruns is None else overruns,
+        on_hang=on_hang,
+    )
+    return loading.load_rules(sources, policy, watch)

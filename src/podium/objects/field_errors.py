@@ -1,17 +1,46 @@
-"""Errors about single fields as Kubernetes v1.36 words them: path, value, reason.
+"""Errors of fields in the words of the API server, and the paths that they name.
 
 Upstream: apimachinery/pkg/util/validation/field, Kubernetes v1.36.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from podium.errors import ConfigError
 from podium.objects.names import label_key_reasons, label_value_reasons, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class Fault(NamedTuple):
+    """Something that an API server would refuse: the field, what is wrong, what would work."""
+
+    path: str
+    what: str
+    hint: str
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def joined(path: str, key: str) -> str:
+    """*path* and a key below it: `requests.cpu`, `requests["nvidia.com/gpu"]`."""
+    if not _PLAIN_KEY.fullmatch(key):
+        return f'{path}["{key}"]'
+    return f"{path}.{key}" if path else key
+
+
+def pointer(path: str, key: str) -> str:
+    """*path* and a key below it as a JSON pointer (RFC 6901): `/metadata/labels/a~1b`."""
+    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+
+
+def pointer_keys(text: str) -> list[str]:
+    """The keys of a JSON pointer."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in text.split("/")[1:]]
 
 
 def child(path: str, name: str) -> str:

@@ -1,7 +1,8 @@
-"""Descriptions of Go types: how a configuration is decoded, and what messages call a type."""
+"""Values as Go decodes and writes them: its types, and its JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -92,3 +93,18 @@ def record(go: str, make: Callable[..., Any], **fields: GoType | tuple[str, GoTy
         name, kind = given if isinstance(given, tuple) else (camel(attribute), given)
         found[name] = Field(attribute, kind)
     return Struct(go, make, found)
+
+
+_ESCAPED = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+def go_json(value: Any) -> str:
+    """The value without blanks and with Unicode letters as they are; <, > and & are escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "".join(_ESCAPED.get(character, character) for character in text)

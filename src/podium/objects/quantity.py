@@ -1,4 +1,4 @@
-"""Kubernetes quantities: "100m", "1.5Gi", "1e3", 2, 0.5.
+"""Quantities: amounts as the API writes them, read and written exactly.
 
 Kubernetes keeps a quantity in one of two ways, and they overflow differently, so both are
 modelled: a *short* number (at most 18 digits, or a small binary multiple) is a 64-bit integer with
@@ -7,6 +7,10 @@ at 2^63-1 if it has a binary suffix. Reading a number that does not fit in 64 bi
 wrapped value, never an error; recordings depend on it.
 
 Upstream: apimachinery/pkg/api/resource, Kubernetes v1.13 and v1.36.
+
+A binary suffix stays binary and an exponent stays an exponent.
+
+Upstream: apimachinery/pkg/api/resource, CanonicalizeBytes.
 """
 
 from __future__ import annotations
@@ -188,3 +192,66 @@ def _wrap(number: int, bits: int = 64) -> int:
 def _error(raw: RawQuantity) -> QuantityError:
     shown = repr(raw) if len(str(raw)) <= _SHOWN else f"{str(raw)[:_SHOWN]!r}…"
     return QuantityError(f"{shown} is not a quantity")
+
+
+_DECIMAL_SUFFIXES = {
+    -9: "n",
+    -6: "u",
+    -3: "m",
+    0: "",
+    3: "k",
+    6: "M",
+    9: "G",
+    12: "T",
+    15: "P",
+    18: "E",
+}
+_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_EXPONENT_AT_END = re.compile(r"[eE][-+]?[0-9]+$")
+#: Smaller amounts have no binary suffix.
+_LEAST_BINARY = 1024
+_MILLION, _BILLION = 10**6, 10**9
+
+
+@lru_cache(maxsize=1 << 14)
+def canonical(raw: str | float, *, milli: bool = False) -> str:
+    """The canonical form of a quantity, rounded up to thousandths if *milli*.
+
+    Text that is not a quantity, or is one of thousands of digits, stays as it is.
+    """
+    text = str(raw).strip()
+    if len(text) > LONGEST:
+        return text
+    try:
+        amount = nano(text)
+    except QuantityError:
+        return text
+    if milli:
+        sign = -1 if amount < 0 else 1
+        amount = sign * -(-abs(amount) // _MILLION) * _MILLION
+    if text.endswith("i") and abs(amount) >= _LEAST_BINARY * _BILLION and amount % _BILLION == 0:
+        return _binary(amount // _BILLION)
+    return _decimal(amount, exponent=_EXPONENT_AT_END.search(text) is not None)
+
+
+def in_binary(whole: int) -> str:
+    """An amount in the binary format, as Kubernetes writes a computed one: 1536 is `1536`."""
+    return _binary(whole) if abs(whole) >= _LEAST_BINARY else _decimal(whole * _BILLION)
+
+
+def _binary(whole: int) -> str:
+    """An amount with the largest binary suffix that leaves an integer."""
+    power = 0
+    while whole % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
+        whole, power = whole // 1024, power + 1
+    return f"{whole}{_BINARY_SUFFIXES[power]}"
+
+
+def _decimal(amount: int, *, exponent: bool = False) -> str:
+    """An amount with the largest power of a thousand that leaves an integer."""
+    power = -9 if amount else 0
+    while amount and amount % 1000 == 0 and (exponent or power < 18):
+        amount, power = amount // 1000, power + 3
+    if exponent:
+        return f"{amount}e{power}" if power else str(amount)
+    return f"{amount}{_DECIMAL_SUFFIXES[power]}"

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 #: A line, and its style on a terminal as arguments of `click.style`.
 Line = tuple[str, dict[str, Any]]
 
+BOLD: Final[dict[str, Any]] = {"bold": True}
+YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
+PLAIN: Final[dict[str, Any]] = {}
+_NAMES: Final = 3
 _GUTTER: Final = "   "
 #: No column becomes narrower than this.
 _NARROWEST: Final = 6
@@ -129,3 +133,27 @@ def _folded(cell: str, width: int) -> list[str]:
         return [cell]
     indent = cell[: len(cell) - len(cell.lstrip(" "))]
     return textwrap.wrap(cell, width, break_on_hyphens=False, subsequent_indent=indent) or [""]
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], style: dict[str, Any] | None = None
+) -> Iterator[Line]:
+    """The lines of a table after an empty line; nothing if it has no rows.
+
+    Columns whose header begins with a blank hold numbers and are aligned to the right.
+    """
+    found = list(rows)
+    if not found:
+        return
+    right = {place for place, name in enumerate(header) if name.startswith(" ")}
+    first, *rest = aligned([[name.strip() for name in header], *found], right)
+    yield "", PLAIN
+    yield first, BOLD
+    for line in rest:
+        yield line, style or PLAIN
+
+
+def some(names: Sequence[str], most: int = _NAMES) -> str:
+    """The first names, and how many more there are."""
+    listed = ", ".join(names[:most])
+    return f"{listed} and {len(names) - most} more" if len(names) > most else listed

@@ -1,8 +1,10 @@
-"""Text that is safe to print on a terminal, whatever the names of objects contain."""
+"""Plain text: names that are safe to print, numbers with nouns, amounts of resources."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Final
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
@@ -15,3 +17,38 @@ def printable(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with a noun: `1 node`, `2 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_STEP: Final = 1024
+
+
+def format_amount(resource: str, amount: int) -> str:
+    """An amount with its unit: *amount* is in thousandths of a CPU, in bytes, or a number."""
+    if resource == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
+        return _bytes(amount)
+    return str(amount)
+
+
+def _bytes(amount: int) -> str:
+    scaled, power = float(abs(amount)), 0
+    while scaled >= _STEP and power < len(_BINARY) - 1:
+        scaled, power = scaled / _STEP, power + 1
+    sign = "-" if amount < 0 else ""
+    return f"{sign}{scaled:.4g}{_BINARY[power]}"
+
+
+def common_suffix(names: Iterable[str]) -> str:
+    """What all names end in, from a dot on; empty if there are fewer than two names."""
+    known = set(names)
+    if len(known) < 2:
+        return ""
+    tails = [name.split(".")[1:] for name in known]
+    shared: list[str] = []
+    for parts in zip(*(reversed(tail) for tail in tails), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.insert(0, parts[0])
+    return f".{'.'.join(shared)}" if shared else ""

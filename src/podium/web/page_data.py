@@ -1,8 +1,11 @@
-"""What the pages read of a scheduler, as plain data that can be written as JSON."""
+"""What the pages read of a scheduler: plain data, and events with the summary."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable, Mapping
@@ -86,3 +89,23 @@ class PageSource(Protocol):
 
     def history(self) -> list[list[int]]:
         """Second, decisions in it, pending pods at its end."""
+
+
+#: Seconds between two looks at the revision; changes in between are sent together.
+INTERVAL: Final = 0.2
+#: Seconds after which an event is sent even if nothing changed.
+LONGEST_SILENCE: Final = 1.0
+
+
+async def stream(page_data: PageSource) -> AsyncIterator[bytes]:
+    """Events named `pulse` with the summary; the first one is sent at once."""
+    yield b"retry: 2000\n\n"
+    sent: object = None
+    silence = 0.0
+    while True:
+        revision = page_data.revision()
+        if revision != sent or silence >= LONGEST_SILENCE:
+            sent, silence = revision, 0.0
+            yield b"event: pulse\ndata: " + msgspec.json.encode(page_data.summary()) + b"\n\n"
+        await asyncio.sleep(INTERVAL)
+        silence += INTERVAL

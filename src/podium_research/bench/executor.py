@@ -28,8 +28,8 @@ from podium.objects.kinds.registry import (
 from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from podium.objects.kinds.workloads import Namespace
 from podium.objects.reading.collection import Objects
-from podium_research.bench.background import RunningChurn, RunningDeletion
 from podium_research.bench.definitions import (
+    RECREATE,
     AllocResourceClaims,
     Barrier,
     BenchWorkload,
@@ -53,10 +53,10 @@ from podium_research.bench.definitions import (
     seconds,
     template_params,
 )
-from podium_research.bench.devices import WorkloadDevices
-from podium_research.bench.measured_section import MeasuredSection
+from podium_research.bench.measurement import MeasuredSection
 from podium_research.bench.templates import UNNAMED, Template
 from podium_research.bench.workload_objects import (
+    WorkloadDevices,
     bound_claim,
     bound_volume,
     csi_node,
@@ -70,6 +70,80 @@ if TYPE_CHECKING:
 
     from podium.cluster.simulation import Simulation, Step
     from podium.objects.kinds.meta import Object
+
+
+class RunningChurn:
+    """Creates, or creates and deletes, objects at the interval of a churn operation."""
+
+    def __init__(self, executor: WorkloadExecutor, op: Churn, namespace: str) -> None:
+        self._executor = executor
+        self._op = op
+        self._namespace = namespace
+        self._templates = [executor.template(path) for path in op.template_paths]
+        self._interval = op.interval_milliseconds / 1000
+        self._due = executor.now() + self._interval
+        self._pods = 0
+        self._steps = 0
+        self._created: list[list[Object | None]] = [
+            [None] * (op.number if op.mode == RECREATE else 0) for _ in self._templates
+        ]
+
+    def tick(self) -> None:
+        """Take the steps that are due; called before every pod."""
+        if self._op.every_pods:
+            self._pods += 1
+            if self._pods % self._op.every_pods == 0:
+                self._step()
+            return
+        now = self._executor.now()
+        if now >= self._due:
+            # Missed intervals are skipped.
+            self._due += self._interval * (1 + (now - self._due) // self._interval)
+            self._step()
+
+    def finish(self) -> None:
+        """Churn goes on until the workload ends."""
+
+    def _step(self) -> None:
+        op, step = self._op, self._steps
+        if op.mode != RECREATE and op.number and step >= op.number:
+            return
+        self._steps += 1
+        for template, created in zip(self._templates, self._created, strict=True):
+            place = step % len(created) if created else 0
+            present = created[place] if created else None
+            if present is not None:
+                self._executor.delete(present)
+                created[place] = None
+                continue
+            made = self._executor.create(template, step, max(op.number, 1), self._namespace)
+            if created:
+                created[place] = made
+
+
+class RunningDeletion:
+    """Deletes pods at the rate of a deletion operation."""
+
+    def __init__(self, executor: WorkloadExecutor, op: DeletePods, uids: list[str]) -> None:
+        self._executor = executor
+        self._uids = uids
+        self._started = executor.now()
+        self._per_second = op.delete_pods_per_second
+        self._deleted = 0
+
+    def tick(self) -> None:
+        """Delete the pods that are due; called before every pod."""
+        due = int((self._executor.now() - self._started) * self._per_second)
+        for uid in self._uids[self._deleted : due]:
+            self._executor.delete_pod(uid)
+        self._deleted = max(self._deleted, due)
+
+    def finish(self) -> None:
+        """Delete all that is left: an operation waits for it."""
+        for uid in self._uids[self._deleted :]:
+            self._executor.delete_pod(uid)
+        self._deleted = len(self._uids)
+
 
 #: Nodes that no strategy changes.
 _PLAIN_NODES = CreateNodes()

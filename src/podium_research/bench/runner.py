@@ -14,8 +14,8 @@ from podium_research.bench.definitions import (
     StartCollectingMetrics,
 )
 from podium_research.bench.executor import Batches, WorkloadExecutor
-from podium_research.bench.measured_section import MeasuredSection
 from podium_research.bench.measurement import (
+    MeasuredSection,
     MeasurementClocks,
     Result,
     measure_batches,

@@ -18,11 +18,14 @@ from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
-from podium.render.decision.explanation import plan_data
 from podium_research.bench.runner import FAST, PLAIN, measured_pods, run_workload
 from podium_research.bench.text_table import plan_table, result_table, workload_list
-from podium_research.bench.workload_gates import profile_for
-from podium_research.bench.workload_selection import SizeOverrides, load_workloads, select_workloads
+from podium_research.bench.workload_selection import (
+    SizeOverrides,
+    load_workloads,
+    profile_for,
+    select_workloads,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -168,11 +171,16 @@ def _document(
         "path": path,
         "podium": podium.__version__,
         "python": platform.python_version(),
-        "results": [
-            result.as_dict() | ({"plan": plan_data(result.plan)} if planned else {})
-            for result in measured
-        ],
+        "results": [_result(result, planned=planned) for result in measured],
     }
+
+
+def _result(result: Result, *, planned: bool) -> dict[str, Any]:
+    if not planned:
+        return result.as_dict()
+    from podium.library.explanation import plan_data  # noqa: PLC0415  only with --plan
+
+    return result.as_dict() | {"plan": plan_data(result.plan)}
 
 
 def _check_extenders(profile: Profile) -> None:
@@ -195,7 +203,7 @@ def _check_chart(chart: str | None) -> None:
 
 
 def _draw(measured: Sequence[Result], profile: Profile, path: Path) -> None:
-    from podium_research.bench.chart import html, svg  # noqa: PLC0415  only when asked for
+    from podium_research.bench.text_table import html, svg  # noqa: PLC0415  only when asked for
 
     title = f"podium bench, {profile.name}"
     text = html(measured, title) if path.suffix == ".html" else svg(measured)

@@ -8,7 +8,7 @@ import click
 
 from podium.cli.console import write, write_data
 from podium.cli.flags import output_flag
-from podium.cli.outputs import new_folder
+from podium.cli.history import new_folder
 from podium.cli.parsing import FlagsCommand
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from podium.render.html_page import text
-from podium.render.planning.page import page, text_table
+from podium.render.html_page import page, text, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

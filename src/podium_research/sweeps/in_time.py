@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.state.observers import AttemptResult
     from podium.virtual_cluster.history import LoggedWrite
-    from podium_research.sweeps.figures import Measure
+    from podium_research.sweeps.runs import Measure
     from podium_research.traces.trace import Trace
 
 #: The image of pods whose trace names none.

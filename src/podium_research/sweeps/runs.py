@@ -1,33 +1,96 @@
-"""One run of a sweep, inside a worker: files unpacked, profile made, pods placed, figures taken."""
+"""One run of a sweep: files unpacked, profile made, pods placed, figures taken.
+
+`evaluate_rules` gives the figures of a file with rules to programs that search for better ones.
+"""
 
 from __future__ import annotations
 
 import atexit
+import random
 import secrets
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from podium.engine.state.accounting import amount
 from podium.errors import ConfigError, PodiumError
 from podium.library.profile_source import ProfileSource
 from podium.library.simulating import open_simulation
 from podium.profiles.user_rules.loading import load_file
 from podium_research.sweeps.cells import CellOutcome
-from podium_research.sweeps.figures import Measure, PlacementFigures
 from podium_research.traces.reading import read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from podium.cluster.simulation import Step
     from podium.library.profile_choice import ChosenProfiles
+    from podium.objects.kinds.pod import Pod
     from podium_research.sweeps.cells import Cell, SentFile
     from podium_research.traces.trace import Trace
+
+
+class Measure(Protocol):
+    """Makes the figures of a run from its steps; made anew for each run."""
+
+    def step(self, step: Step) -> None:
+        """Take note of a decision that was just carried out."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Name -> number, the same names in every run."""
+
+
+class PlacementFigures:
+    """How many pods were placed, how many evicted, and how full the cluster is in the end."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._room: Counter[str] = Counter()
+        for each in trace.nodes:
+            for name, quantity in (each.node.status.allocatable or {}).items():
+                self._room[name] += amount(name, quantity)
+        self._requested: Counter[str] = Counter()
+        self._pods: dict[str, Pod] = {}
+        self._tried: set[str] = set()
+        self._evicted = 0
+        for pod in trace.others.pods:
+            self._add(pod, 1)
+
+    def _add(self, pod: Pod, sign: int) -> None:
+        if sign > 0:
+            self._pods[pod.uid] = pod
+        for container in pod.spec.containers or ():
+            requests = (container.resources.requests if container.resources else None) or {}
+            for name, quantity in requests.items():
+                self._requested[name] += sign * amount(name, quantity)
+
+    def step(self, step: Step) -> None:
+        """Count a pod that was placed, and its victims."""
+        self._tried.add(step.pod.uid)
+        if step.decision.node is not None:
+            self._add(step.pod, 1)
+        preemption = step.decision.preemption
+        if preemption is not None and preemption.node is not None:
+            for uid in preemption.candidates[preemption.node].uids:
+                if (victim := self._pods.pop(uid, None)) is not None:
+                    self._add(victim, -1)
+                    self._evicted += 1
+
+    def figures(self) -> dict[str, float]:
+        """Pods that arrived and that were placed, and the share of each resource requested."""
+        placed = sum(uid in self._pods for uid in self._tried)
+        used = {
+            f"{name}_percent": round(100 * self._requested[name] / room, 4)
+            for name, room in sorted(self._room.items())
+            if room and name != "pods"
+        }
+        return {"pods": len(self._tried), "placed": placed, "evicted": self._evicted, **used}
+
 
 MAX_KEPT_TRACES = 2
 _KEPT_TRACES: OrderedDict[tuple[str, ...], Trace] = OrderedDict()
@@ -185,3 +248,39 @@ def _forget_modules(folder: Path) -> None:
         file = vars(module).get("__file__") if module is not None else None
         if isinstance(file, str) and Path(file).is_relative_to(folder):
             del sys.modules[name]
+
+
+def evaluate_rules(
+    path: str,
+    trace: Trace,
+    *,
+    config: str | None = None,
+    seeds: Sequence[int] = (0,),
+) -> dict[str, float]:
+    """Place the pods of *trace* with the rules in the file *path*: the mean of each figure.
+
+    *config* is a KubeSchedulerConfiguration that says which other plugins take part. Each seed is
+    another order of arrival; seed 0 is the order of the trace. A rule that fails raises
+    `podium.ConfigError` or `podium.InputError` with its place.
+    """
+    chosen = ProfileSource(rules=(path,), config=config).choose()
+    sums: dict[str, float] = {}
+    for seed in seeds:
+        ordered = _shuffled(trace, seed)
+        measure = PlacementFigures(ordered)
+        place_all(ordered, chosen, measure)
+        _add_figures(sums, measure.figures())
+    return {name: total / len(seeds) for name, total in sums.items()}
+
+
+def _shuffled(trace: Trace, seed: int) -> Trace:
+    if not seed:
+        return trace
+    pods = list(trace.pods)
+    random.Random(seed).shuffle(pods)  # noqa: S311 - a simulation, not a secret
+    return trace.with_order(trace.nodes, pods)
+
+
+def _add_figures(sums: dict[str, float], figures: Mapping[str, float]) -> None:
+    for name, number in figures.items():
+        sums[name] = sums.get(name, 0.0) + number

@@ -13,7 +13,7 @@ import msgspec
 
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
-from podium_research.traces.tables import CsvTable, Row
+from podium_research.traces.csv_trace import CsvTable, Row
 from podium_research.traces.trace import Trace, TraceNode, TracePod
 
 if TYPE_CHECKING:

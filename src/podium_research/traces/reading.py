@@ -14,11 +14,10 @@ from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
 from podium.past.format.reading import History
-from podium_research.traces.csv_trace import read_csv, read_nodes
+from podium_research.traces.csv_trace import CsvTable, read_csv, read_nodes
 from podium_research.traces.histories import trace_of
 from podium_research.traces.openb import read_openb
 from podium_research.traces.simkube import read_simkube
-from podium_research.traces.tables import CsvTable
 from podium_research.traces.trace import Trace, TraceNode, TracePod
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodCondition, PodStatus
 from podium.objects.kinds.storage import StorageClass
 from podium.objects.kinds.workloads import Service
-from podium.objects.timestamps import NEVER, seconds
+from podium.objects.times import NEVER, seconds
 
 START = 1_700_000_000.0
 

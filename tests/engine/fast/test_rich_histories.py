@@ -9,6 +9,7 @@ import pytest
 
 from long_histories import LongHistory, random_plan
 from rich_histories import RichHistory, rich_plan
+from wild_histories import WildHistory, wild_plan
 
 #: `make soak` compares ten million decisions, in so many parts.
 PARTS = 40
@@ -22,6 +23,11 @@ def test_devices_volumes_and_nominations(seed: int) -> None:
     RichHistory(seed, rich_plan(Random(seed))).run(150)  # noqa: S311  a seed
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_states_that_few_clusters_reach(seed: int) -> None:
+    WildHistory(seed, wild_plan(Random(seed))).run(150)  # noqa: S311  a seed
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(PARTS))
@@ -32,7 +38,10 @@ def test_ten_million_decisions_are_the_plain_ones(
     for seed in count(part * 1_000_000):
         dice = Random(seed)  # noqa: S311  a seed
         history: LongHistory
-        if dice.random() < 0.6:
+        kind = dice.random()
+        if kind < 0.3:
+            history = WildHistory(seed, wild_plan(dice))
+        elif kind < 0.6:
             history = RichHistory(seed, rich_plan(dice))
         else:
             history = LongHistory(seed, random_plan(dice))

@@ -22,7 +22,7 @@ from podium.lab.contents.demo import (
 from podium.lab.contents.documents import Document, documents
 from podium.lab.contents.loader import load
 from podium.lab.registry.registry import Registry
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import without_nulls
 
 POD = {"containers": [{"name": "app", "image": "app:1"}]}
 

@@ -12,11 +12,6 @@ from podium.lab.registry.registry import Registry
 PODS = "/api/v1/namespaces/default/pods"
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
 def create_bound_pod(registry: Registry) -> None:
     registry.create("pods", pod("web"))
     registry.bind("web", "default", "n1")

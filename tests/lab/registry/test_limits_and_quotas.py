@@ -12,11 +12,6 @@ from podium.lab.registry.registry import Registry
 Json = dict[str, Any]
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
 def pod(name: str = "web", requests: Json | None = None, limits: Json | None = None) -> Json:
     resources = {"requests": requests or {}, "limits": limits or {}}
     resources = {part: amounts for part, amounts in resources.items() if amounts}

@@ -15,11 +15,6 @@ from podium.objects.kinds.meta import JsonObject
 PODS = "/api/v1/namespaces/default/pods"
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
 def deployment(name: str = "web") -> JsonObject:
     template = {
         "metadata": {"labels": {"app": "web"}},

@@ -33,11 +33,6 @@ def slice_(**spec: Any) -> JsonObject:
     return {"metadata": {"name": "s"}, "spec": {**own, **spec}}
 
 
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
-
 def problems(registry: Registry, kind: str, item: JsonObject) -> str:
     with pytest.raises(StatusError) as error:
         registry.create(kind, item, namespace="default" if "Slice" not in kind else "")

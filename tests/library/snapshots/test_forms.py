@@ -10,7 +10,7 @@ import pytest
 import podium
 from podium.kube.access import Access
 from podium.library.snapshots import writing
-from podium.library.snapshots.listing import Listed
+from podium.library.snapshots.writing import Listed
 
 ACCESS = Access("http://127.0.0.1:1")
 OBJECTS = {

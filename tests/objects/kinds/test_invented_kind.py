@@ -15,7 +15,7 @@ from podium.cluster.wakeups.wakeups import Added, resource
 from podium.engine.framework.rule import ALL_KINDS, FilterRule
 from podium.errors import InputError
 from podium.kube.discovery import discover
-from podium.library.snapshots.listing import Listed, list_objects
+from podium.library.snapshots.writing import Listed, list_objects
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.defaults import Admission
 from podium.objects.kinds.kind import Kind
@@ -25,8 +25,7 @@ from podium.objects.reading.collection import Objects, label
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
 from podium.objects.snapshots.anonymizing import anonymize
-from podium.objects.snapshots.field_renaming import FieldRenaming
-from podium.objects.snapshots.pseudonyms import NODE, Pseudonyms
+from podium.objects.snapshots.pseudonyms import NODE, FieldRenaming, Pseudonyms
 from podium.objects.snapshots.trimming import trimmed
 from podium.profiles.watched_kinds import watched_kinds
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS

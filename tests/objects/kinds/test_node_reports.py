@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.kinds import node_reports
-from podium.objects.kinds.node_reports import NodeReports
+from podium.objects.kinds import node as node_module
+from podium.objects.kinds.node import NodeReports
 from podium.objects.kinds.registry import KINDS
 
 ALONE = KINDS["Node"].decoder
@@ -55,7 +55,7 @@ def test_every_version_is_decoded_as_if_it_were_the_only_one(
 ) -> None:
     reports = NodeReports()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node_reports, "_MOST_IMAGES", most)
+        patch.setattr(node_module, "_MOST_IMAGES", most)
         for version in versions:
             text = json.dumps(version).encode()
             assert reports.decode(memoryview(text)) == ALONE.decode(text)

@@ -14,8 +14,9 @@ DECLARED = [each for each in vars(registry).values() if isinstance(each, Kind)]
 VALUE_CLASSES = {
     each
     for module in (devices, node, pod, pod_group, storage, workloads)
-    for each in vars(module).values()
+    for name, each in vars(module).items()
     if isinstance(each, type) and issubclass(each, Object) and each is not Object
+    if not name.startswith("_")  # such as what is decoded of a node's report
 }
 
 

@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podium.errors import InputError
-from podium.objects.reading.yaml_pieces import cut, together
-from podium.objects.reading.yaml_text import YamlDocument, documents
+from podium.objects.reading.yaml_text import YamlDocument, cut, documents, together
 
 
 def in_pieces(text: str, size: int) -> list[YamlDocument] | None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from builders import node, nodes, pod, simulation
 from podium.engine.framework.decision import Decision
 from podium.errors import InputError
+from podium.library.decision_json import to_json
 from podium.objects.kinds.devices import (
     ClaimMeta,
     Device,
@@ -33,7 +34,6 @@ from podium.past.decisions.decision_file import DecisionFile
 from podium.past.decisions.decision_log import DecisionLog
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
-from podium.render.decision.as_json import to_json
 from random_clusters import node_like, pod_like
 from scheduler.attempts import NOON, attempted, tried
 

@@ -26,9 +26,9 @@ from podium.engine.framework.rule import Refused
 from podium.engine.rules.resources.predicates import LeastRequestedPriority
 from podium.engine.rules.volumes.binding import CheckVolumeBinding
 from podium.errors import ConfigError
+from podium.library.decision_json import to_json
 from podium.past.recordings.replay import profiles_of
 from podium.past.recordings.scenarios import objects_of, pending_of, scenario_of
-from podium.render.decision.as_json import to_json
 from render.json_schema import problems
 
 pytestmark = pytest.mark.slow

@@ -13,15 +13,14 @@ import builders as b
 import builders_v1_36 as c
 import podium
 from podium.engine.framework import causes
+from podium.library.decision_json import from_json, to_json
+from podium.library.explanation import Explanation
 from podium.library.reasoning.causes import find_causes
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 from podium.render.decision.analysis import rejection_groups
-from podium.render.decision.as_json import to_json
 from podium.render.decision.causes import cause_lines, causes_of_groups, causes_of_node
-from podium.render.decision.explanation import Explanation
-from podium.render.decision.from_json import from_json
-from podium.render.decision.page import explanation_page
+from podium.render.reports.explanation_page import explanation_page
 
 DOCUMENTS = Path(__file__).parents[3] / "docs"
 

@@ -15,6 +15,7 @@ from podium.engine.framework.decision import Decision
 from podium.engine.rules.resources.predicates import LeastRequestedPriority
 from podium.engine.state.reservation import ClaimPlan, DevicePlan
 from podium.engine.state.verdicts import Verdicts
+from podium.library.explanation import Explanation
 from podium.objects.kinds.devices import (
     AllocatedDevice,
     Allocation,
@@ -22,8 +23,8 @@ from podium.objects.kinds.devices import (
     DeviceAllocation,
     ResourceClaim,
 )
-from podium.render.decision.explanation import Explanation, ResourceRoom, node_report
-from podium.render.decision.page import explanation_page
+from podium.render.decision.analysis import ResourceRoom, node_report
+from podium.render.reports.explanation_page import explanation_page
 
 RULES = profile(priorities=[LeastRequestedPriority()])
 WANTED = pod("web", requests={"cpu": "1"})

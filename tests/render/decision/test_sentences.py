@@ -8,7 +8,7 @@ from builders import node, nodes, profile, simulation
 from podium.engine.framework.decision import Decision, Preemption, Victims
 from podium.engine.rules.resources.predicates import LeastRequestedPriority
 from podium.render.decision import sentences
-from podium.render.decision.explanation import node_report
+from podium.render.decision.analysis import node_report
 from render.decision.decided import RULES, WANTED, choice
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.render.decision.tables import common_domain
+from podium.render.reports.explanation_tables import common_domain
 
 
 @pytest.mark.parametrize(

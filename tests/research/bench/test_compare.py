@@ -47,15 +47,31 @@ def test_what_is_slower(
 
 def test_the_table_has_a_line_for_each_workload(compare: ModuleType) -> None:
     found = [
-        compare.Comparison("Preemption/5000Nodes", "v1.36", [0.2], [0.1]),
+        compare.Comparison("Preemption/5000Nodes", "v1.36", [0.2], [0.1], [90, 80], [88]),
         compare.Comparison("Younger/5000Nodes", "v1.36", [], [0.1]),
         compare.Comparison("TopologySpreading/5000Nodes", "v1.13"),
     ]
 
     assert list(compare.table(found))[2:] == [
-        "| Preemption/5000Nodes | v1.36 | 0.2000 | 0.1000 | 2.00 |",
-        "| Younger/5000Nodes | v1.36 | - | 0.1000 | - |",
+        "| Preemption/5000Nodes | v1.36 | 0.2000 | 0.1000 | 2.00 | 1.10 |",
+        "| Younger/5000Nodes | v1.36 | - | 0.1000 | - | - |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "large"),
+    [
+        pytest.param([100], [106], True, id="six percent more"),
+        pytest.param([100], [104], False, id="within the limit"),
+        pytest.param([], [100], False, id="a workload that the older commit lacks"),
+    ],
+)
+def test_what_needs_more_memory(
+    compare: ModuleType, before: list[float], after: list[float], large: bool
+) -> None:
+    each = compare.Comparison("mix", "v1.36", [], [], before, after)
+
+    assert compare.larger([each], 1.05) == ([each] if large else [])
 
 
 def test_the_default_is_what_make_bench_measures(compare: ModuleType) -> None:
@@ -65,12 +81,13 @@ def test_the_default_is_what_make_bench_measures(compare: ModuleType) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a commit is needed to compare with")
-def test_a_small_workload_is_compared_with_a_commit() -> None:
-    command = [sys.executable, str(SCRIPT), "HEAD", "--workloads", "SchedulingBasic/500Nodes"]
+def test_a_small_workload_and_the_mix_are_compared_with_a_commit() -> None:
+    command = [sys.executable, str(SCRIPT), "HEAD"]
     sizes = ["--nodes", "5", "--existing", "2", "--pods", "2", "--repeat", "1"]
+    workloads = ["--workloads", "SchedulingBasic/500Nodes", "mix"]
 
     done = subprocess.run(
-        [*command, *sizes, "--profiles", "v1.36", "--limit", "0"],
+        [*command, *workloads, *sizes, "--profiles", "v1.36", "--limit=0", "--memory-limit=9"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -79,10 +96,34 @@ def test_a_small_workload_is_compared_with_a_commit() -> None:
 
     assert done.returncode == 0, done.stderr
     assert "| SchedulingBasic/500Nodes | v1.36 | 0." in done.stdout
+    assert "| mix | v1.36 | 0." in done.stdout
     listed = subprocess.run(
         ["git", "worktree", "list"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "podium-compare-" not in listed.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "found"),
+    [
+        pytest.param("v1.37", {"v1.13", "v1.36"}, "v1.36", id="an older one in its place"),
+        pytest.param("v1.13", {"v1.13", "v1.36"}, "v1.13", id="the one that is asked for"),
+        pytest.param("v1.35", {"v1.13", "v1.36"}, "v1.13", id="never a newer one"),
+    ],
+)
+def test_the_newest_release_that_both_trees_know_is_compared(
+    compare: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: str,
+    known: set[str],
+    found: str,
+) -> None:
+    def bench(_tree: Path, *words: str) -> object:
+        return {"results": []} if words[-1] in known else None
+
+    monkeypatch.setattr(compare, "bench", bench)
+
+    assert compare.known_to(ROOT, asked) == found
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a commit is needed to compare with")

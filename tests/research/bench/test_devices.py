@@ -12,7 +12,7 @@ from podium.library.profile_source import ProfileSource
 from podium_research.bench.definitions import read_workloads
 from podium_research.bench.measurement import MeasurementClocks, Result
 from podium_research.bench.runner import run_workload
-from podium_research.bench.workload_gates import profile_for
+from podium_research.bench.workload_selection import profile_for
 
 SAMPLE = Path(__file__).parent / "sample" / "devices.yaml"
 WORKLOADS = {workload.name: workload for workload in read_workloads(SAMPLE)}

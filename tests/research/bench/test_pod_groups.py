@@ -10,7 +10,7 @@ from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 from podium_research.bench.definitions import read_workloads
 from podium_research.bench.runner import measured_pods, run_workload
-from podium_research.bench.workload_gates import profile_for
+from podium_research.bench.workload_selection import profile_for
 
 SAMPLE = Path(__file__).parent / "sample" / "pod-groups.yaml"
 WORKLOADS = {workload.size: workload for workload in read_workloads(SAMPLE)}

@@ -10,8 +10,7 @@ import pytest
 from podium.errors import InputError
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.workloads import Service
-from podium_research.bench.go_template import GoTemplate, evaluate
-from podium_research.bench.templates import UNNAMED, Template
+from podium_research.bench.templates import UNNAMED, GoTemplate, Template, evaluate
 
 POD = """
 kind: Pod

@@ -14,7 +14,7 @@ from builders import node, pod
 from podium.errors import PodiumError
 from podium_research import Trace, TraceNode, TracePod
 from podium_research.sweeps.placement_env import INVALID_REWARD, PlacementEnv
-from podium_research.sweeps.rule_evaluator import evaluate_rules
+from podium_research.sweeps.runs import evaluate_rules
 
 
 def trace(pods: int = 12) -> Trace:

@@ -15,7 +15,7 @@ import msgspec
 
 from podium.cluster.queue.heap import KeyedHeap, Rank
 from podium.cluster.queue.queued_group import Entity
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 _NANOS = 10**9
 

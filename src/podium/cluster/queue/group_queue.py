@@ -21,7 +21,7 @@ from podium.engine.framework.group_decision import ERROR, SUCCESS, Code
 from podium.engine.rules.pod_groups import NAME as GANG_SCHEDULING
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.pod_group import PodGroup
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 _STRENGTH = {Wake.NO: 0, Wake.AFTER_BACKOFF: 1, Wake.NOW: 2}
 
@@ -189,7 +189,7 @@ class GroupQueue(SchedulingQueue):
         queued.rejected_by, queued.pending_on = frozenset(rejected_by), frozenset(pending_on)
         self._count_failure(queued, now)
         self._nominations.refresh(given)
-        return self._join(queued, now)
+        return self._join(queued, now, failed=True)
 
     def requeue_group(self, turn: GroupTurn, code: Code, seen_changes: int = -1) -> Pool | None:
         """End the turn of a group; its pods that came back, and new ones, are the group again.
@@ -303,8 +303,11 @@ class GroupQueue(SchedulingQueue):
 
     # --- how it works ---------------------------------------------------------------------------
 
-    def _join(self, queued: QueuedPod, now: float) -> Pool:
-        """Let a pod, which is in no pool, wait with its group."""
+    def _join(self, queued: QueuedPod, now: float, *, failed: bool = False) -> Pool:
+        """Let a pod, which is in no pool, wait with its group.
+
+        A group of one pod that has *failed*, because it was not bound, rests as that pod does.
+        """
         key = self._group_of[queued.key] = queued.pod.group
         group = self._groups.get(key)
         if group is None:
@@ -321,7 +324,10 @@ class GroupQueue(SchedulingQueue):
             return Pool.PENDING
         entity = QueuedGroup(group, queued.timestamp, queued.arrival)
         entity.add(queued)
-        return self._enter(entity, Wake.NOW, now)
+        if failed:
+            entity.rejections, entity.errors = queued.rejections, queued.errors
+            entity.failed_at = queued.failed_at
+        return self._enter(entity, Wake.AFTER_BACKOFF if failed else Wake.NOW, now)
 
     def _leave(self, pod: Pod) -> None:
         """Take a pod out of its group; the others stay where they are."""

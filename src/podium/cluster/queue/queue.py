@@ -36,7 +36,7 @@ from podium.cluster.wakeups.wakeups import (
     WakeRules,
 )
 from podium.objects.kinds.pod import Pod
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 _NO_REST = Backoff(maximum=0.0)
 #: In the order of `SchedulingQueue.lengths`.

@@ -12,7 +12,7 @@ import msgspec
 
 from podium.cluster.queue.queued_pod import QueuedPod, Turn
 from podium.objects.kinds.pod_group import PodGroup
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 
 def entity_key(group: str) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from podium.objects.kinds.pod import Pod, PodCondition
-from podium.objects.timestamps import NEVER, seconds
+from podium.objects.times import NEVER, seconds
 
 
 class Pool(StrEnum):

@@ -246,8 +246,9 @@ class ScoreTable:
         self._groups = groups
         self._counts = np.array([count])
         if size > 1:
-            fitting = groups if count == len(groups) else groups[self._totals != UNFIT]
-            self._counts = np.bincount(fitting, minlength=size)
+            rows = np.bincount(groups, minlength=size) if tallies else layout.sizes
+            unfit = groups.take((self._totals == UNFIT).nonzero()[0])
+            self._counts = rows - np.bincount(unfit, minlength=size)
 
     def feasible_groups(self) -> RowGroups:
         """The groups that have feasible rows."""

@@ -66,7 +66,7 @@ def grouped(at: ManyRows, grouping: Grouping) -> tuple[np.ndarray, np.ndarray]:
 class GroupLayout:
     """All rows in node order, and their groups by the values of some label keys."""
 
-    __slots__ = ("_groups", "_view", "first", "of_position", "order")
+    __slots__ = ("_groups", "_view", "first", "of_position", "order", "sizes")
 
     def __init__(self, at: ManyRows, keys: tuple[str, ...]) -> None:
         """The rows are all rows in node order."""
@@ -74,8 +74,8 @@ class GroupLayout:
         first, of_position = grouped(at, Grouping(keys))
         #: The row and the group at each position.
         self.order, self.of_position = at.index, of_position
-        #: One row of each group.
-        self.first = at.index[first]
+        #: One row of each group, and how many rows it has.
+        self.first, self.sizes = at.index[first], np.bincount(of_position, minlength=len(first))
         self._groups: dict[tuple[int, ...], RowGroups] = {}
 
     def groups(self, numbers: list[int]) -> RowGroups:

@@ -353,7 +353,7 @@ def fill_table(
 ) -> None:
     """Write the codes of these combinations of reasons into the table of the verdicts."""
     table = verdicts.table(rule, reasons)
-    for each in np.unique(bits).tolist():
+    for each in np.bincount(bits).nonzero()[0].tolist():
         table[each] = code_of(verdicts, rule, each, reasons)
 
 
@@ -392,7 +392,7 @@ class ManyRows(Rows[Column]):
             ids = column.ids[self.index]
             return ids
         # Kept as the type that arrays are indexed by, which makes lookups twice as fast.
-        ids = self.remembered(id(column), lambda: column.ids[self.index].astype(np.intp))
+        ids = self.remembered(column, lambda: column.ids[self.index].astype(np.intp))
         return ids
 
     def label_id_list(self, key: str) -> list[int]:

@@ -62,8 +62,7 @@ from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.selector_index import anchor_of_any
 from podium.engine.state.verdicts import FITS, Reason
 from podium.objects.field_errors import child, duplicate, forbidden, invalid, required, unsupported
-from podium.objects.go_json import go_json
-from podium.objects.go_types import INT32, STRING, STRING_MAP, Slice, named, record
+from podium.objects.go_types import INT32, STRING, STRING_MAP, Slice, go_json, named, record
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, TopologySpreadConstraint
@@ -650,7 +649,8 @@ class PodTopologySpread(FilterRule):
         ids = view.nodes.label_column(constraint.key).ids[rows]
         holders = int(at.has_label(constraint.key).sum())
         everywhere = holders == len(view.nodes.order)
-        return _CountedNodes(rows, ids, np.unique(ids), len(rows) == holders, everywhere)
+        domains = np.bincount(ids).nonzero()[0]
+        return _CountedNodes(rows, ids, domains, len(rows) == holders, everywhere)
 
 
 def _count_added(namespace: str, selector: Selector, at: Rows[K]) -> Ints[K] | int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from podium.objects.kinds.in_tree_volumes import nameless
+from podium.objects.kinds.storage import nameless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,7 @@ from podium.errors import InputError
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
-from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import looks_like_json, without_nulls
 from podium.objects.reading.yaml_text import ParseYaml
 
 #: Lists may hold lists; deeper nesting is refused.

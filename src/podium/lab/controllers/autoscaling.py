@@ -17,7 +17,12 @@ from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed_key
-from podium.lab.controllers.framework.object_fields import Key, is_terminating
+from podium.lab.controllers.framework.object_fields import (
+    Key,
+    condition,
+    is_terminating,
+    new_condition,
+)
 from podium.lab.registry.registry import DEFAULT_WRITE
 from podium.lab.registry.resource_lists import amounts, container_usage, text_of
 from podium.lab.registry.subresources import scale_of, update_scale
@@ -290,16 +295,8 @@ class HorizontalAutoscaler(Controller[Key]):
     def _set_condition(
         self, status: JsonObject, kind: str, value: str, reason: str, message: str
     ) -> None:
-        present: list[JsonObject] = status.get("conditions") or []
-        before: JsonObject = next((each for each in present if each["type"] == kind), {})
-        since = before.get("lastTransitionTime") if before.get("status") == value else None
-        made = {
-            "type": kind,
-            "status": value,
-            "lastTransitionTime": since or self.cluster.timestamp(),
-            "reason": reason,
-            "message": message,
-        }
-        others = [each for each in present if each["type"] != kind]
+        before, at = condition({"status": status}, kind), self.cluster.timestamp()
+        made = new_condition(before, kind, value, reason, message, at=at)
+        others = [each for each in status.get("conditions") or () if each["type"] != kind]
         order = ("AbleToScale", "ScalingActive", "ScalingLimited")
         status["conditions"] = sorted([*others, made], key=lambda each: order.index(each["type"]))

@@ -29,6 +29,7 @@ from podium.lab.controllers.framework.object_fields import (
     is_terminating,
     key_of,
     labels_of,
+    new_condition,
     uid_of,
 )
 from podium.lab.kinds.device_class import validate_attribute_name, validate_driver
@@ -194,14 +195,8 @@ class DeviceDriver(Controller[tuple[str, Key]]):
             found["conditions"] = [*kept, *(self._true(each) for each in names)]
         self.cluster.update_status(claim, {**status, "devices": reported})
 
-    def _true(self, condition: str) -> JsonObject:
-        return {
-            "type": condition,
-            "status": "True",
-            "reason": "Ready",
-            "message": "",
-            "lastTransitionTime": self.cluster.timestamp(),
-        }
+    def _true(self, kind: str) -> JsonObject:
+        return new_condition({}, kind, "True", "Ready", "", at=self.cluster.timestamp())
 
 
 def _unreported(claim: JsonObject) -> Iterator[JsonObject]:

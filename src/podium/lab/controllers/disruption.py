@@ -12,8 +12,10 @@ from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import PodSelectingController
 from podium.lab.controllers.framework.object_fields import (
     Key,
+    condition,
     controller_of,
     int_or_percent,
+    new_condition,
     replicas_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
@@ -128,17 +130,9 @@ class DisruptionController(PodSelectingController):
     def _condition(self, budget: JsonObject, allowed: int) -> JsonObject:
         value = "True" if allowed > 0 else "False"
         reason = "SufficientPods" if allowed > 0 else "InsufficientPods"
-        present: JsonObject = next(iter((budget.get("status") or {}).get("conditions") or ()), {})
-        same = present.get("status") == value
-        at = present["lastTransitionTime"] if same else self.cluster.timestamp()
-        return {
-            "type": "DisruptionAllowed",
-            "status": value,
-            "observedGeneration": budget["metadata"].get("generation", 1),
-            "lastTransitionTime": at,
-            "reason": reason,
-            "message": "",
-        }
+        before, at = condition(budget, "DisruptionAllowed"), self.cluster.timestamp()
+        made = new_condition(before, "DisruptionAllowed", value, reason, "", at=at)
+        return made | {"observedGeneration": budget["metadata"].get("generation", 1)}
 
 
 def _has_number(spec: JsonObject) -> bool:

@@ -19,7 +19,7 @@ from podium.lab.api.encoding import (
 from podium.lab.api.status import StatusError, bad_request, unsupported_media_type
 from podium.lab.patch.strategic_merge import strategic_merge
 from podium.lab.schema import api_types
-from podium.objects.field_paths import pointer_keys
+from podium.objects.field_errors import pointer_keys
 from podium.objects.kinds.meta import JsonObject
 
 #: The most operations of a patch.

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from podium.objects.canonical_quantity import canonical
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.quantity import QuantityError, nano
+from podium.objects.quantity import QuantityError, canonical, nano
 
 #: Amounts in billionths by the name of the resource.
 Amounts = dict[str, int]

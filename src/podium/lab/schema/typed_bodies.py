@@ -27,10 +27,10 @@ from podium.lab.api.encoding import decode, encode
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import StatusError, bad_request
 from podium.lab.schema import api_types
-from podium.objects.canonical_quantity import canonical
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.quantity import canonical
+from podium.objects.reading.json_text import without_nulls
 
 #: Models whose amounts are not rounded: capacities of devices.
 _EXACT: Final = frozenset({"V1CapacityRequirements", "V1DeviceRequestAllocationResult"})

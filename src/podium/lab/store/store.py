@@ -21,9 +21,9 @@ from podium.lab.api.status import gone
 from podium.objects.kinds.meta import JsonObject
 
 #: The most events in the history of a resource; beyond it the older half is dropped.
-HISTORY_LIMIT = 32_768
+HISTORY_LIMIT = 16_384
 #: The most bytes of objects in the history of a resource; beyond it the older half is dropped.
-HISTORY_BYTES = 16 * 1024 * 1024
+HISTORY_BYTES = 8 * 1024 * 1024
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 

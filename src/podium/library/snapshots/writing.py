@@ -1,4 +1,8 @@
-"""A snapshot as one file: a header with the profile, then every object, renamed where asked."""
+"""A snapshot of a cluster as one file: a header with the profile, then every object.
+
+Every object that decisions and plans depend on is listed page by page. Commands without FILES read
+a live cluster in the same way.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,106 @@ import os
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 
 from podium import __version__
 from podium.errors import InputError
-from podium.library.snapshots.listing import Listed, list_objects
+from podium.kube.client import ApiClient
+from podium.kube.discovery import discover
+from podium.kube.errors import ApiError
+from podium.library.reading import read
 from podium.objects.kinds.registry import KINDS
 from podium.objects.snapshots import anonymizing
-from podium.objects.snapshots.profile_renaming import renamed_profile
+from podium.objects.snapshots.anonymizing import renamed_profile
 from podium.objects.snapshots.pseudonyms import Pseudonyms
+from podium.objects.snapshots.trimming import trimmed
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from podium.kube.access import Access
+    from podium.objects.reading.collection import Objects
+
+PAGE: Final = 500
+#: Pods are listed before nodes, so that every node that has a pod is there.
+_FIRST: Final = ("Pod",)
+_EXPIRED, _FORBIDDEN = 410, 403
+#: Without these there is no answer.
+_NEEDED: Final = ("Pod", "Node")
+
+
+class _Position(msgspec.Struct, frozen=True, rename={"at": "continue"}):
+    at: str = ""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    items: list[msgspec.Raw] | None = None
+    metadata: _Position = _Position()
+
+
+_PAGE: Final = msgspec.json.Decoder(_Page)
+
+
+@dataclass(slots=True)
+class Listed:
+    """What was listed of a cluster: how many objects of each kind, and what may not be listed."""
+
+    counts: dict[str, int]
+    forbidden: list[str] = field(default_factory=list)
+
+
+async def list_objects(access: Access, folder: Path) -> Listed:
+    """Write every object to a file per kind, an object per line.
+
+    Kinds that the user may not list are left out, but for pods and nodes.
+    """
+    listed = Listed(dict.fromkeys(KINDS, 0))
+    async with ApiClient(access) as client:
+        served = await discover(client)
+        for kind in sorted(KINDS, key=lambda kind: kind not in _FIRST):
+            path, version = served.path(kind), served.version(kind)
+            if path is None or version is None:
+                continue
+            try:
+                listed.counts[kind] = await _kind(client, path, kind, version, folder / kind)
+            except ApiError as error:
+                if error.status != _FORBIDDEN or kind in _NEEDED:
+                    raise
+                listed.forbidden.append(path.rpartition("/")[2])
+    return listed
+
+
+async def _kind(client: ApiClient, path: str, kind: str, version: str, file: Path) -> int:
+    """List a kind page by page; a continue token that expired starts it again, up to twice."""
+    for tries_left in (2, 1, 0):
+        try:
+            with file.open("wb") as stream:
+                return await _pages(client, path, kind, version, stream)
+        except ApiError as error:
+            if error.status != _EXPIRED or not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+async def _pages(client: ApiClient, path: str, kind: str, version: str, stream: BinaryIO) -> int:
+    count, at = 0, ""
+    while True:
+        params = {"limit": str(PAGE)} | ({"continue": at} if at else {})
+        page = _PAGE.decode(await client.request("GET", path, params=params, timeout=120.0))
+        for raw in page.items or ():
+            line = trimmed(kind, version, raw)
+            if line is not None:
+                stream.write(line + b"\n")
+                count += 1
+        at = page.metadata.at
+        if not at:
+            return count
+
 
 STDOUT: Final = "-"
 
@@ -151,3 +237,11 @@ def _write_yaml(
     stream.write(to_yaml(header).encode())
     for item in _objects(folder, names):
         stream.write(b"---\n" + to_yaml(msgspec.json.decode(item)).encode())
+
+
+def read_cluster(access: Access) -> Objects:
+    """Everything that scheduling reads of a cluster, as a snapshot of it would hold it."""
+    with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+        file = Path(folder, "cluster.json")
+        write_snapshot(access, str(file), {})
+        return read([str(file)])

@@ -22,7 +22,7 @@ from podium.objects.snapshots.pseudonyms import (
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
-    from podium.objects.snapshots.field_renaming import FieldRenaming
+    from podium.objects.snapshots.pseudonyms import FieldRenaming
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

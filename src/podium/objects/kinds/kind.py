@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -18,11 +18,12 @@ from podium.objects.snapshots.pseudonyms import OBJECT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from podium.objects.field_errors import Fault
     from podium.objects.kinds.defaults import Admission
     from podium.objects.kinds.meta import JsonObject, RawQuantity
     from podium.objects.kinds.workloads import PodTemplate
     from podium.objects.selectors.selectors import Selector
-    from podium.objects.snapshots.field_renaming import FieldRenaming
+    from podium.objects.snapshots.pseudonyms import FieldRenaming
 
 T = TypeVar("T", bound=Object)
 
@@ -38,14 +39,6 @@ class Reports(Protocol[T]):
 
     def clear(self) -> None:
         """Forget all objects."""
-
-
-class Fault(NamedTuple):
-    """Something that an API server would refuse: the field, what is wrong, what would work."""
-
-    path: str
-    what: str
-    hint: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +73,7 @@ class Kind(Generic[T]):
 
     # Scheduling ----------------------------------------------------------------------------
 
-    #: Whether rules may look objects up in the catalogue. Nodes and pods are held in columns, and
+    #: Whether rules may look objects up in the catalogue. Nodes and pods are in columns, and
     #: other kinds matter to controllers and to the API server alone.
     looked_up: bool = True
     #: How the objects of a kind that selects pods do that; None for an object that selects none.

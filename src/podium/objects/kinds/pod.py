@@ -363,5 +363,5 @@ class Pod(Object, frozen=True):
 
     @property
     def finished(self) -> bool:
-        """Whether it has succeeded or failed; the scheduler ignores such pods."""
+        """Whether it has succeeded or failed; the scheduler ignores these pods."""
         return self.status.phase in {"Succeeded", "Failed"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.objects.kinds.kind import Fault
+from podium.objects.field_errors import Fault
 from podium.objects.kinds.meta import Int32, Int64, Object, Time, Value
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.objects.field_paths import joined
+from podium.objects.field_errors import joined
 from podium.objects.kinds.devices import (
     CapacityPolicy,
     ResourceClaim,

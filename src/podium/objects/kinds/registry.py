@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.objects.kinds import anonymizing, defaults, device_checks, quantities
+from podium.objects.kinds import anonymizing, defaults, devices, quantities
 from podium.objects.kinds.devices import (
     DeviceClass,
     DeviceConfig,
@@ -24,8 +24,7 @@ from podium.objects.kinds.devices import (
 )
 from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object, ObjectMeta
-from podium.objects.kinds.node import Node
-from podium.objects.kinds.node_reports import NodeReports
+from podium.objects.kinds.node import Node, NodeReports
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.pod_group import PodGroup, check_pod_group
 from podium.objects.kinds.storage import (
@@ -317,7 +316,7 @@ RESOURCE_CLAIM: Final = Kind(
     ResourceClaim,
     _DEVICES,
     quantities=quantities.of_resource_claim,
-    faults=device_checks.check_claim,
+    faults=devices.check_claim,
     apply_defaults=defaults.default_resource_claim,
     trim=_trimmed_claim,
     anonymize=anonymizing.anonymize_resource_claim,
@@ -328,7 +327,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     ResourceClaimTemplate,
     _DEVICES,
     quantities=quantities.of_resource_claim_template,
-    faults=device_checks.check_template,
+    faults=devices.check_template,
     apply_defaults=defaults.default_resource_claim_template,
     looked_up=False,
     trim=_trimmed_template,
@@ -340,7 +339,7 @@ DEVICE_CLASS: Final = Kind(
     DeviceClass,
     _DEVICES,
     namespaced=False,
-    faults=device_checks.check_class,
+    faults=devices.check_class,
     trim=_trimmed_class,
     category="",
 )
@@ -352,7 +351,7 @@ RESOURCE_SLICE: Final = Kind(
     _DEVICES,
     namespaced=False,
     quantities=quantities.of_resource_slice,
-    faults=device_checks.check_slice,
+    faults=devices.check_slice,
     category=pseudonyms.NODE,
     anonymize=anonymizing.anonymize_resource_slice,
 )
@@ -361,7 +360,7 @@ DEVICE_TAINT_RULE: Final = Kind(
     DeviceTaintRule,
     ("resource.k8s.io/v1", "resource.k8s.io/v1beta2"),
     namespaced=False,
-    faults=device_checks.check_taint_rule,
+    faults=devices.check_taint_rule,
     anonymize=anonymizing.anonymize_device_taint_rule,
 )
 

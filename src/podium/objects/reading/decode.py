@@ -1,4 +1,7 @@
-"""Text to objects: JSON, multi-document YAML, `kind: List` and what `kubectl get` prints.
+"""Text of manifests and dumps becomes objects; misspelt fields are found on the way.
+
+An API server that is not strict ignores a field that it does not know, and so does the scheduler: a
+pod with `matchFileds` lands anywhere. Only parts whose fields are all known here are checked.
 
 Fields and kinds that scheduling does not read are skipped, and `null` is the same as absent. Input
 that cannot be read at all is an `InputError`; wrong values are found by `validate`. JSON is decoded
@@ -8,25 +11,70 @@ goes through plain dictionaries, which is slower.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.objects.kinds.meta import JsonObject, Object, Plain, Value
-from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.pod import Affinity, Pod, Toleration, TopologySpreadConstraint
 from podium.objects.kinds.registry import KINDS, api_groups
 from podium.objects.reading import json_text, yaml_text
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.encoding import has_byte_order_mark, text_of
 from podium.objects.reading.garbage import without_gc
-from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.misspelt import misspelt_fields
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import looks_like_json, without_nulls
 from podium.objects.reading.type_errors import explain, name_of
 from podium.objects.reading.yaml_text import ParseYaml
+
+#: The fields of a pod specification that are checked.
+_CHECKED: Final = {
+    "affinity": Affinity,
+    "tolerations": list[Toleration],
+    "topologySpreadConstraints": list[TopologySpreadConstraint],
+}
+#: Fields of these parts that exist and that scheduling does not read.
+_UNREAD: Final = frozenset({"tolerationSeconds"})
+_TEMPLATES: Final = (("spec",), ("spec", "template", "spec"))
+
+
+def misspelt_fields(value: dict[str, Any]) -> Iterator[str]:
+    """Sentences about fields that do not exist, with the one that is probably meant."""
+    for path in (*_TEMPLATES, ("spec", "jobTemplate", "spec", "template", "spec")):
+        spec: Any = value
+        for key in path:
+            spec = spec.get(key) if isinstance(spec, dict) else None
+        for name in _CHECKED:
+            if isinstance(spec, dict) and name in spec:
+                yield from _in(spec[name], _type(name), f"{'.'.join(path)}.{name}")
+
+
+@cache
+def _type(name: str) -> msgspec.inspect.Type:
+    return msgspec.inspect.type_info(_CHECKED[name])
+
+
+def _in(value: Any, kind: msgspec.inspect.Type, path: str) -> Iterator[str]:
+    if isinstance(kind, msgspec.inspect.UnionType):
+        for each in kind.types:
+            yield from _in(value, each, path)
+    elif isinstance(kind, msgspec.inspect.ListType) and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _in(item, kind.item_type, f"{path}[{index}]")
+    elif isinstance(kind, msgspec.inspect.StructType) and isinstance(value, dict):
+        fields = {field.encode_name: field.type for field in kind.fields}
+        for key, inner in value.items():
+            if key in fields:
+                yield from _in(inner, fields[key], f"{path}.{key}")
+            elif key not in _UNREAD:
+                near = get_close_matches(str(key), fields, n=1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                yield f"{path}.{key} is no field and is ignored{meant}"
+
 
 #: Version and kind of the object with which a snapshot begins, and which describes it.
 SNAPSHOT = ("podium/v1", "Snapshot")

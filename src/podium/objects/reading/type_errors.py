@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from podium.errors import InputError
-from podium.objects.field_paths import joined
+from podium.objects.field_errors import joined
 from podium.objects.kinds.meta import JsonObject, Plain
 from podium.objects.reading.collection import label
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from podium.errors import InputError
-from podium.objects.field_paths import joined
+from podium.objects.field_errors import joined
 from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object, RawQuantity
 from podium.objects.kinds.quantities import of_pod_spec

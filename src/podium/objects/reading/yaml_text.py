@@ -1,24 +1,140 @@
-"""YAML text to plain values, the way kubectl reads it.
+"""YAML text: its documents, its faults, and its pieces for several processes.
+
+The parser stops where it cannot go on, which may be lines after the fault: `kind:Pod` is text until
+the next line turns out to be a mapping, and an open quote ends at the next one. What is reported is
+the line that has to be changed.
 
 Built on the parser's events rather than on a ready-made loader, for three reasons: timestamps and
 sexagesimal numbers must stay text (`12:30` is a value, not 750), nesting and aliases need a limit
 that ends in a sentence, and dumps of tens of megabytes must not take minutes.
+
+A stream is cut between documents. A document that is one long list, as `kubectl get -o yaml` prints
+it, is cut between its items as well: a frame without items, and pieces with items only. Where a cut
+would be wrong, because what looks like the border of an item is within a text, a piece cannot be
+parsed, or the frame has items after all. Then the text has to be parsed as a whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import yaml
 
 from podium.errors import InputError
 from podium.objects.kinds.meta import Plain
-from podium.objects.reading.yaml_faults import fault_of
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_BLANK = re.compile(r"(?P<key>[A-Za-z0-9_./-]+):(?P<value>[^\s:/].*)")
+_HAS_KEY = re.compile(r":(\s|$)")
+_COMPLETE = "is the file complete and indented with blanks?"
+
+
+class YamlFault(NamedTuple):
+    """A line, counted from 1, what is wrong there, and what would work."""
+
+    line: int
+    column: int | None
+    what: str
+    hint: str = _COMPLETE
+
+    @property
+    def place(self) -> str:
+        """The line and the column."""
+        column = "" if self.column is None else f", column {self.column}"
+        return f"line {self.line}{column}"
+
+
+def fault_of(error: yaml.MarkedYAMLError, text: str) -> YamlFault | None:
+    """The fault that made the parser stop; None if it does not say where it stopped."""
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return None
+    problem, context = error.problem or "", error.context or ""
+    lines = text.splitlines()
+    found: YamlFault | None = None
+    if problem.startswith(("mapping values", "did not find expected <document start>")):
+        found = _in_line_before(lines, mark)
+    elif error.context_mark is not None:
+        begun = error.context_mark
+        if "simple key" in context:
+            found = _without_colon(begun.line, lines[begun.line])
+        elif "quoted scalar" in context:
+            found = _open_quote(begun)
+        elif "flow" in context and mark.line > begun.line:
+            found = _in_brackets(lines, begun, mark)
+        else:
+            found = _after_open_quote(text, mark)
+    return found or YamlFault(mark.line + 1, mark.column + 1, problem or context)
+
+
+def _in_line_before(lines: list[str], mark: yaml.Mark) -> YamlFault | None:
+    """A line that was read as text, because it has no key, and goes on in the line of the mark."""
+    if mark.line < len(lines) and _HAS_KEY.search(lines[mark.line][: mark.column]):
+        return None  # a second colon in one line
+    before = _significant_before(lines, mark.line)
+    if before is None or _HAS_KEY.search(lines[before]) or lines[before].startswith(("---", "%")):
+        return None
+    return _without_colon(before, lines[before])
+
+
+def _without_colon(line: int, text: str) -> YamlFault:
+    content = text.strip().removeprefix("- ").strip()
+    found = _NO_BLANK.fullmatch(content)
+    if found is not None:
+        key, value = found["key"], found["value"]
+        what = f"there is no blank after the colon of {key}"
+        return YamlFault(line + 1, None, what, f"write {key}: {value}")
+    return YamlFault(line + 1, None, f"there is no colon in {content!r}", "write KEY: VALUE")
+
+
+def _open_quote(begun: yaml.Mark) -> YamlFault:
+    what = "the quote that begins there is not closed"
+    return YamlFault(begun.line + 1, begun.column + 1, what, "close it on the same line")
+
+
+def _in_brackets(lines: list[str], begun: yaml.Mark, mark: yaml.Mark) -> YamlFault:
+    """A bracket that is never closed, or a comma that is missing between two of its values."""
+    if mark.line >= len(lines) or _indent(lines[mark.line]) <= _indent(lines[begun.line]):
+        bracket = lines[begun.line][begun.column : begun.column + 1]
+        what = f"the {bracket} there is not closed"
+        return YamlFault(
+            begun.line + 1, begun.column + 1, what, "close it, or separate with commas"
+        )
+    before = _significant_before(lines, mark.line)
+    line = begun.line if before is None else before
+    return YamlFault(line + 1, len(lines[line].rstrip()) + 1, "a comma is missing", "add it")
+
+
+def _after_open_quote(text: str, mark: yaml.Mark) -> YamlFault | None:
+    """A quote that was closed by that of another value, further down."""
+    last = None
+    try:
+        for token in yaml.scan(text, Loader=_LOADER):
+            if token.start_mark.index >= mark.index:
+                break
+            if isinstance(token, yaml.ScalarToken) and not token.plain:
+                last = token
+    except yaml.YAMLError:
+        return None
+    if last is None or last.start_mark.line == last.end_mark.line:
+        return None
+    return _open_quote(last.start_mark) if last.end_mark.line == mark.line else None
+
+
+def _significant_before(lines: list[str], line: int) -> int | None:
+    """The nearest line above that is neither empty nor a comment."""
+    above = (at for at in range(line - 1, -1, -1) if lines[at].strip())
+    return next((at for at in above if not lines[at].lstrip().startswith("#")), None)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 _DEPTH = 100
 #: Values that aliases may stand for in one document; a manifest uses dozens.
 _ALIASED = 1_000_000
@@ -212,3 +328,106 @@ def _unreadable(error: yaml.MarkedYAMLError, text: str) -> InputError:
     if fault is None:
         return InputError(f"is not readable YAML: {error.problem or error.context}")
     return InputError(f"is not readable YAML at {fault.place}: {fault.what}", hint=fault.hint)
+
+
+_DOCUMENT = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+#: Line breaks of YAML that are not counted here.
+_OTHER_BREAKS = "\x85\u2028\u2029"
+_ITEMS = re.compile(r"^items:[ \t]*\r?\n(?P<indent> *)(?=- )", re.MULTILINE)
+_ITEMS_KEY = re.compile(r"""^["']?items["']?\s*:""", re.MULTILINE)
+#: What may be an anchor: aliases may stand for it anywhere in the document.
+_ANCHOR = re.compile(r"&(?<![^\s\[{,]&)[\w-]")
+_ITEMS_LINE = "items:\n"
+
+
+class Piece(NamedTuple):
+    """A part of a stream."""
+
+    text: str
+    #: How many lines come before it.
+    line: int
+    #: Whether it has items of the list that is the last document before it, and nothing else.
+    only_items: bool = False
+
+
+def cut(text: str, size: int) -> Iterator[Piece]:
+    """Pieces of about *size* characters, in order; larger ones where a text cannot be cut."""
+    if len(text) <= size or _has_directives(text) or _has_other_breaks(text):
+        yield Piece(text, 0)
+        return
+    line = 0
+    for begin, end in _spans(text, size):
+        part = text[begin:end]
+        if len(part) > 2 * size:
+            yield from _cut_list(part, line, size)
+        else:
+            yield Piece(part, line)
+        line += part.count("\n")
+
+
+def _has_directives(text: str) -> bool:
+    """Whether some line may be a directive, which belongs to the document after it."""
+    return text.startswith("%") or "\n%" in text
+
+
+def _has_other_breaks(text: str) -> bool:
+    """Whether a line may end otherwise than with a line feed."""
+    alone = text.count("\r") != text.count("\r\n")
+    return alone or any(each in text for each in _OTHER_BREAKS)
+
+
+def _spans(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Where pieces of whole documents begin and end; a long document is one by itself."""
+    borders = [0, *(found.start() for found in _DOCUMENT.finditer(text)), len(text)]
+    start = 0
+    for begin, end in pairwise(borders):
+        if end - start > 2 * size and begin > start:
+            yield start, begin
+            start = begin
+        if end - start >= size or end == len(text):
+            yield start, end
+            start = end
+
+
+def _cut_list(text: str, line: int, size: int) -> Iterator[Piece]:
+    """A document in pieces of items, if it is a list; otherwise as it is."""
+    items = _ITEMS.search(text)
+    if items is None or len(_ITEMS_KEY.findall(text)) > 1 or _ANCHOR.search(text):
+        yield Piece(text, line)
+        return
+    indent = items["indent"]
+    begin = items.start("indent")
+    less = f" {{0,{len(indent) - 1}}}[^ \r\n#]" if indent else "[^ \r\n#-]"
+    after = re.compile(f"^{less}", re.MULTILINE).search(text, begin)
+    end = len(text) if after is None else after.start()
+    yield Piece(text[:begin] + text[end:], line)
+    border = re.compile(f"^{indent}- ", re.MULTILINE)
+    while begin < end:
+        found = border.search(text, begin + size, end)
+        stop = end if found is None else found.start()
+        yield Piece(_ITEMS_LINE + text[begin:stop], line, only_items=True)
+        begin = stop
+
+
+def together(
+    pieces: Sequence[Piece], parsed: Sequence[list[YamlDocument]]
+) -> list[YamlDocument] | None:
+    """The documents of a whole text, from those of its pieces; None if a cut was wrong."""
+    found: list[YamlDocument] = []
+    items: list[Plain] | None = None
+    for piece, documents in zip(pieces, parsed, strict=True):
+        if not piece.only_items:
+            found += [YamlDocument(each.line + piece.line, each.value) for each in documents]
+            items = None
+            continue
+        part = documents[0].value if len(documents) == 1 else None
+        more = part.pop("items", None) if isinstance(part, dict) else None
+        if part or not isinstance(more, list):
+            return None
+        if items is None:
+            frame = found[-1].value if found else None
+            if not isinstance(frame, dict) or frame.get("items", more) is not None:
+                return None
+            items = frame["items"] = []
+        items += more
+    return found

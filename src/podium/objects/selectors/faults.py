@@ -19,7 +19,7 @@ from podium.objects.field_errors import (
     unsupported,
     value_faults,
 )
-from podium.objects.go_json import go_json
+from podium.objects.go_types import go_json
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import NodeSelectorTerm, PreferredSchedulingTerm
 from podium.objects.names import quoted

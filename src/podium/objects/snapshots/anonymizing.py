@@ -1,4 +1,4 @@
-"""Objects of a snapshot without anything that tells whose cluster they come from."""
+"""Objects and configurations under new names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ import msgspec
 
 from podium.objects.kinds.registry import KINDS
 from podium.objects.names import RANDOM_LENGTH
-from podium.objects.snapshots.field_renaming import FieldRenaming
-from podium.objects.snapshots.pseudonyms import CLASS, NAMESPACE, NODE, OBJECT, OWNER, UID
+from podium.objects.snapshots.pseudonyms import (
+    CLASS,
+    NAMESPACE,
+    NODE,
+    OBJECT,
+    OWNER,
+    UID,
+    FieldRenaming,
+)
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
@@ -80,3 +87,40 @@ def _renamed(value: Any, names: Pseudonyms) -> Any:
         elif folded in _KEPT_KEYS:
             found[key] = _renamed(each, names)
     return found
+
+
+_KEY_FIELDS: Final = frozenset({"label", "topologyKey"})
+_KEY_LISTS: Final = frozenset({"labels"})
+
+
+def renamed_profile(profile: Any, names: Pseudonyms) -> Any:
+    """The profile with label keys, and the addresses of extenders, under their new names."""
+    if isinstance(profile, list):
+        return [renamed_profile(each, names) for each in profile]
+    if not isinstance(profile, dict):
+        return profile
+    found: dict[str, Any] = {}
+    for field, value in profile.items():
+        if field in _KEY_FIELDS and isinstance(value, str):
+            found[field] = names.key(value)
+        elif field in _KEY_LISTS and isinstance(value, list):
+            found[field] = [names.key(each) for each in value]
+        elif field == "urlPrefix":
+            found[field] = "http://extender.invalid"
+        elif field in {"matchExpressions", "matchFields"} and isinstance(value, list):
+            found[field] = [_requirement(field, each, names) for each in value]
+        else:
+            found[field] = renamed_profile(value, names)
+    return found
+
+
+def _requirement(field: str, each: Any, names: Pseudonyms) -> Any:
+    key, values = each.get("key", ""), each.get("values", [])
+    if field == "matchFields":
+        return {**each, "values": names.names("node", values)}
+    names.compares(key, each.get("operator", ""))
+    return {
+        **each,
+        "key": names.key(key),
+        "values": [names.value(key, text) for text in values],
+    }

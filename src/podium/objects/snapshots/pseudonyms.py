@@ -1,4 +1,4 @@
-"""New names for an anonymized snapshot, chosen so that decisions stay the same.
+"""New names for names, and the fields that get them.
 
 Equal texts get equal new ones and different texts different ones in all objects: a node's name, the
 label that repeats it and the volume that requires it are renamed alike. New names of a category
@@ -7,6 +7,9 @@ keys of Kubernetes, resources, drivers, schedulers, times, quantities, and numbe
 compare.
 
 Objects are passed through twice: first to collect all texts, then, after `assign`, to rename.
+
+Every method takes the object that holds a field and the name of the field, and does nothing where
+the field is absent.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from podium.objects.names import is_label_value, is_qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from podium.objects.kinds.meta import JsonObject
 
 #: Categories of texts. A text in several of them (a label value that is also the name of a node)
 #: counts for the first.
@@ -172,3 +177,87 @@ class Pseudonyms:
 def _numbered(category: str, place: int, *, legal: bool) -> str:
     """All new names of a category have the same length, so that they sort as their numbers."""
     return f"{category}-{place:06}" if legal else f"{category}-{place:06}!"
+
+
+class FieldRenaming:
+    """Passes fields through the pseudonyms of one snapshot."""
+
+    def __init__(self, names: Pseudonyms) -> None:
+        self.names = names
+
+    def name(self, holder: JsonObject, field: str, category: str) -> None:
+        """A field with the name of an object, or another text of a category."""
+        if field in holder:
+            holder[field] = self.names.name(category, holder[field])
+
+    def name_list(self, holder: JsonObject, field: str, category: str) -> None:
+        """A field with several names."""
+        if field in holder:
+            holder[field] = self.names.names(category, holder[field])
+
+    def key(self, holder: JsonObject, field: str) -> None:
+        """A field with the key of a label or a taint."""
+        if field in holder:
+            holder[field] = self.names.key(holder[field])
+
+    def key_list(self, holder: JsonObject, field: str) -> None:
+        """A field with several label keys."""
+        if field in holder:
+            holder[field] = [self.names.key(key) for key in holder[field]]
+
+    def image(self, holder: JsonObject, field: str) -> None:
+        """A field with the name of an image."""
+        if field in holder:
+            holder[field] = self.names.image(holder[field])
+
+    def image_list(self, holder: JsonObject, field: str) -> None:
+        """A field with several names of one image."""
+        if field in holder:
+            holder[field] = [self.names.image(name) for name in holder[field]]
+
+    def address(self, holder: JsonObject, field: str) -> None:
+        """A field with an IP address."""
+        if field in holder:
+            holder[field] = self.names.address(holder[field])
+
+    def labels(self, holder: JsonObject, field: str) -> None:
+        """A field with labels, or with a selector that is a plain map."""
+        names = self.names
+        if field in holder:
+            found = holder[field].items()
+            holder[field] = {names.key(key): names.value(key, text) for key, text in found}
+
+    def requirements(self, holder: JsonObject, field: str) -> None:
+        """A field with expressions over labels."""
+        names = self.names
+        for each in holder.get(field, ()):
+            key = each.get("key", "")
+            names.compares(key, each.get("operator", ""))
+            if "values" in each:
+                each["values"] = [names.value(key, text) for text in each["values"]]
+            self.key(each, "key")
+
+    def label_selector(self, holder: JsonObject, field: str) -> None:
+        """A field with a label selector."""
+        found = holder.get(field)
+        if found is not None:
+            self.labels(found, "matchLabels")
+            self.requirements(found, "matchExpressions")
+
+    def node_selector(self, holder: JsonObject, field: str) -> None:
+        """A field with a node selector."""
+        for term in holder.get(field, {}).get("nodeSelectorTerms", ()):
+            self.node_selector_term(term)
+
+    def node_selector_term(self, term: JsonObject) -> None:
+        """One term of a node selector, which may name nodes."""
+        self.requirements(term, "matchExpressions")
+        for each in term.get("matchFields", ()):
+            self.name_list(each, "values", NODE)
+
+    def taint(self, taint: JsonObject) -> None:
+        """Key and value of a taint or a toleration."""
+        self.names.compares(taint.get("key", ""), taint.get("operator", ""))
+        if "value" in taint:
+            taint["value"] = self.names.value(taint.get("key", ""), taint["value"])
+        self.key(taint, "key")

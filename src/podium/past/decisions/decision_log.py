@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.library.decision_json import to_json
 from podium.past.decisions.decision_packing import NodeNames, pack, unpack
-from podium.render.decision.as_json import outcome, to_json
+from podium.render.decision.analysis import outcome
 from podium.scheduler.state.observers import Observer
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from podium.library.decision_json import API_VERSION
 from podium.render.decision import sentences
-from podium.render.decision.analysis import ranking, score_gaps
-from podium.render.decision.as_json import API_VERSION
-from podium.render.decision.explanation import node_report
+from podium.render.decision.analysis import node_report, ranking, score_gaps
 from podium.render.plain import counted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from podium.objects.kinds.meta import JsonObject, Object
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.null_values import without_nulls
+from podium.objects.reading.json_text import without_nulls
 from podium.objects.reading.type_errors import explain
 from podium.past.recordings.comparison import PREEMPT_FIELDS, STEP_FIELDS
 from podium.releases import RELEASES, V1_13, V1_36, release_of

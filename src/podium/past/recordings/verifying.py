@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.errors import ConfigError, InputError
 from podium.past.recordings.replay import replay
 from podium.past.recordings.scenarios import recordings_in, scenarios_in
-from podium.render.recording.parity import FileReport, ParityReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from podium.past.recordings.comparison import Difference
     from podium.past.recordings.replay import Replay
     from podium.past.recordings.scenarios import Scenario
 
-    Work = tuple[FileReport, str, Scenario]
+    Work = tuple["FileReport", str, Scenario]
     #: Passes the scenarios on, and may show how many of them there are.
     Progress = Callable[[Sequence[Work]], Iterable[Work]]
+
+
+@dataclass(slots=True)
+class FileReport:
+    """The numbers of one file."""
+
+    file: str
+    scenarios: int = 0
+    steps: int = 0
+    differences: int = 0
+
+
+@dataclass(slots=True)
+class ParityReport:
+    """The numbers of all files, and the first differences."""
+
+    files: list[FileReport] = field(default_factory=list)
+    #: The first differences, each with its file and line.
+    first: list[tuple[str, Difference]] = field(default_factory=list)
+    #: The generations that were replayed.
+    profiles: list[str] = field(default_factory=list)
+
+    def total(self) -> FileReport:
+        """The sums over all files."""
+        return summed("total", self.files)
+
+
+def summed(name: str, files: Sequence[FileReport]) -> FileReport:
+    """The sums over some files, under a name."""
+    return FileReport(
+        name,
+        sum(file.scenarios for file in files),
+        sum(file.steps for file in files),
+        sum(file.differences for file in files),
+    )
 
 
 def _unwatched(work: Sequence[Work]) -> Iterable[Work]:

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from podium.cluster.cache.past import Past
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots.anonymizing import anonymize
-from podium.objects.snapshots.profile_renaming import renamed_profile
+from podium.objects.snapshots.anonymizing import anonymize, renamed_profile
 from podium.objects.snapshots.pseudonyms import NAMESPACE, NODE, OBJECT, POD, UID
 from podium.objects.snapshots.trimming import ANNOTATIONS
 from podium.past.format.reading import ObjectChange, SegmentStart, Torn, decided_pod

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from podium.errors import InputError
+from podium.library.decision_json import to_json
 from podium.objects.reading.garbage import without_gc
 from podium.past.format.reading import SegmentStart, Torn
 from podium.past.format.records import Decided, Dropped, GroupDecided
 from podium.past.replay.replay import HistoryReplay, compare, compare_group
-from podium.render.decision.as_json import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

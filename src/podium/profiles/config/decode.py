@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.objects.durations import parse as parse_duration
 from podium.objects.go_types import STRING, GoScalar, GoType, Slice, Special, Struct
 from podium.objects.names import quoted
+from podium.objects.times import parse as parse_duration
 from podium.profiles.config.json_values import Fields, JsonValue, Number, json_type
 from podium.profiles.similar_names import did_you_mean
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from podium.objects.durations import SECOND
+from podium.objects.times import SECOND
 from podium.profiles.config.document import (
     ALL,
     MULTI_POINT,

@@ -9,8 +9,8 @@ import msgspec
 
 from podium.engine.framework.declaration import TYPE_META
 from podium.generations.known import DEFAULT
-from podium.objects.durations import text_of
 from podium.objects.go_types import DURATION_POINTER, camel
+from podium.objects.times import text_of
 from podium.profiles.config.feature_gates import ConfigurationGates
 from podium.profiles.extenders import describe_extender, make_extenders
 

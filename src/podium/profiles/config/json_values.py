@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.objects.go_json import go_json
+from podium.objects.go_types import go_json
 
 
 class Number(str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.objects.durations import text_of
 from podium.objects.field_errors import (
     duplicate,
     invalid,
@@ -12,9 +11,10 @@ from podium.objects.field_errors import (
     refuse,
     required,
 )
-from podium.objects.go_json import go_json
+from podium.objects.go_types import go_json
 from podium.objects.names import quoted
 from podium.objects.resource_names import is_extended
+from podium.objects.times import text_of
 from podium.profiles.config.document import API_VERSION, PluginEntry, PluginSet
 from podium.profiles.config.json_values import compact
 

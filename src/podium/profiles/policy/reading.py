@@ -13,7 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from podium.errors import ConfigError, InputError
-from podium.objects.field_paths import joined
+from podium.objects.field_errors import joined
 from podium.objects.reading.json_text import looks_like_json, values
 from podium.objects.reading.type_errors import explain
 from podium.objects.reading.yaml_text import documents

@@ -5,6 +5,7 @@ How they are worded and laid out is up to the modules that print them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision, ScoreColumn
+    from podium.engine.state.verdicts import Verdict
+
+
+#: The outcome of an attempt in one word.
+PLACED, NOMINATED, UNSCHEDULABLE = "placed", "nominated", "unschedulable"
+HELD, ERROR = "held", "error"
 
 
 class RejectionGroup(msgspec.Struct, frozen=True):
@@ -118,3 +125,57 @@ def extender_points(decision: Decision) -> np.ndarray:
     for column in decision.scores:
         rest -= column.score * column.weight
     return rest
+
+
+def outcome(decision: Decision) -> str:
+    """The outcome of the attempt in one word."""
+    if decision.error:
+        return ERROR
+    if decision.node is not None:
+        return PLACED
+    if decision.held is not None:
+        return HELD
+    is_nominated = decision.preemption is not None and decision.preemption.node is not None
+    return NOMINATED if is_nominated else UNSCHEDULABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRoom:
+    """One resource on one node: how much the pod requests, and how much there is."""
+
+    resource: str
+    wanted: int
+    used: int
+    allocatable: int
+    #: What pods that are nominated to the node request.
+    promised: int = 0
+
+    @property
+    def free(self) -> int:
+        """The allocatable amount that no pod on the node, or nominated to it, requests."""
+        return self.allocatable - self.used - self.promised
+
+
+@dataclass(slots=True)
+class NodeReport:
+    """What a decision says about one node."""
+
+    node: str
+    #: Why it was rejected; None if it fits or was not examined.
+    verdict: Verdict | None = None
+    #: Its position among the feasible nodes, if it is one.
+    position: int | None = None
+    #: Why an extender rejected it.
+    messages: list[str] = field(default_factory=list)
+    room: list[ResourceRoom] = field(default_factory=list)
+
+
+def node_report(decision: Decision, node: str) -> NodeReport:
+    """What the decision says about one node."""
+    report = NodeReport(node, messages=list(decision.extender_failed.get(node, ())))
+    if node in decision.examined:
+        code = int(decision.codes[list(decision.examined).index(node)])
+        report.verdict = decision.verdict(code) if code > 0 else None
+    if node in decision.feasible:
+        report.position = list(decision.feasible).index(node)
+    return report

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.engine.framework import causes
-from podium.render.quantities import format_amount
+from podium.render.plain import format_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from podium.engine.framework.decision import Decision, ScoreColumn
     from podium.render.decision.analysis import RejectionGroup
@@ -226,72 +226,6 @@ def rule_cause_data(each: causes.RuleCause) -> dict[str, Any]:
     found: dict[str, Any] = {"predicate": each.predicate}
     found |= _plain(each.cause)
     return found | {"text": cause_text(each.cause)}
-
-
-def causes_from_data(data: Iterable[Mapping[str, Any]]) -> tuple[causes.CausedRejection, ...]:
-    """The causes in a decision that was read from JSON; kinds that are not known are skipped."""
-    return tuple(
-        causes.CausedRejection(each["predicate"], cause, tuple(each["nodes"]))
-        for each, cause in _read_causes(data)
-    )
-
-
-def _read_causes(
-    data: Iterable[Mapping[str, Any]],
-) -> Iterator[tuple[Mapping[str, Any], causes.AnyCause]]:
-    for each in data:
-        try:
-            cause = msgspec.convert(each, causes.AnyCause)
-        except msgspec.ValidationError:
-            continue
-        yield each, cause
-
-
-def _rule_causes(data: Iterable[Mapping[str, Any]]) -> tuple[causes.RuleCause, ...]:
-    return tuple(causes.RuleCause(each["predicate"], cause) for each, cause in _read_causes(data))
-
-
-def score_cause_from_data(column: Mapping[str, Any]) -> causes.ScoreCause | None:
-    """The formula and the numbers of a score column; None if it has none."""
-    if "formula" not in column:
-        return None
-    numbers = msgspec.convert(column["numbers"], tuple[causes.NodeNumbers, ...])
-    return causes.ScoreCause(column["priority"], column["formula"], numbers)
-
-
-def preemption_causes_from_data(data: Mapping[str, Any]) -> causes.PreemptionCauses | None:
-    """Why nodes are no candidates and victims were not reprieved; None if that is not told."""
-    if "noCandidates" not in data:
-        return None
-    return causes.PreemptionCauses(
-        tuple(
-            causes.NoCandidate(
-                each["why"],
-                tuple(each["reasons"]),
-                tuple(each["nodes"]),
-                _rule_causes(each["causes"]),
-            )
-            for each in data["noCandidates"]
-        ),
-        tuple(
-            causes.CandidateVictims(
-                each["node"],
-                tuple(
-                    causes.NotReprieved(
-                        victim["pod"],
-                        victim["priority"],
-                        tuple(victim["reasons"]),
-                        _rule_causes(victim["causes"]),
-                        tuple(victim["budgets"]),
-                        victim.get("workload", ""),
-                    )
-                    for victim in each["victims"]
-                ),
-            )
-            for each in data["candidates"]
-            if all("reasons" in victim for victim in each["victims"])
-        ),
-    )
 
 
 def _some(names: Sequence[str], count: int | None = None) -> str:

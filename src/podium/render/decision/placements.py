@@ -36,6 +36,8 @@ class Placement:
     decision: Decision
     attempts: int = 1
     preemption: Preemption | None = None
+    #: The node of each pod that was evicted for it.
+    evicted_from: tuple[str, ...] = ()
     #: The cycles of its pod group in which it was tried.
     groups: list[GroupDecision] = field(default_factory=list)
 
@@ -62,7 +64,7 @@ def placements(steps: Iterable[Step]) -> list[Placement]:
             known.groups.append(step.group)
         preemption = step.decision.preemption
         if preemption is not None and preemption.node is not None and known.preemption is None:
-            known.preemption = preemption
+            known.preemption, known.evicted_from = preemption, step.evicted_from
     return list(found.values())
 
 
@@ -84,7 +86,8 @@ def rows(found: Sequence[Placement], *, wide: bool = False) -> Iterator[tuple[st
 def _reason(each: Placement) -> str:
     if each.preemption is None:
         return failure_reason(each.decision)
-    evicted = f"preempted {counted(len(each.evicted()), 'pod')} on {each.preemption.node}"
+    nodes = ", ".join(dict.fromkeys(each.evicted_from)) or each.preemption.node
+    evicted = f"preempted {counted(len(each.evicted()), 'pod')} on {nodes}"
     rest = failure_reason(each.decision)
     return f"{evicted}; {rest}" if rest else evicted
 
@@ -95,8 +98,8 @@ def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
     for each in found:
         if each.preemption is not None and each.preemption.node is not None:
             why = criterion_text(each.preemption)
-            node = each.preemption.node
-            table += [(victim, node, each.pod.key, why) for victim in each.evicted()]
+            pairs = zip(each.evicted(), each.evicted_from, strict=True)
+            table += [(victim, node, each.pod.key, why) for victim, node in pairs]
     for cycle in group_cycles(found):
         preemption = cycle.preemption
         if preemption is not None:

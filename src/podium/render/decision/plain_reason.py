@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from podium.engine.framework import causes
 from podium.render.decision.analysis import rejection_groups
 from podium.render.decision.causes import cause_text
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision

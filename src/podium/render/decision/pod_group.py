@@ -46,6 +46,8 @@ def headline(found: GroupDecision) -> str:
         return f"{name} is scheduled: {counted(found.scheduled, 'pod')} get a node{rest}"
     if found.waits_for_preemption:
         return f"{name} waits until the pods evicted for it are gone"
+    if found.attempt is not None and found.attempt.progress[0].is_enough:
+        return f"{name} is scheduled, but no more of its pods fit"
     return f"{name} does not fit, so that none of its pods gets a node"
 
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.engine.preemption import criteria
 from podium.releases import release_of
 from podium.render.decision.analysis import ranking, score_gaps
-from podium.render.decision.causes import cause_text, causes_of_node
+from podium.render.decision.causes import ScoreLine, cause_text, causes_of_node, score_lines
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption, Victims
-    from podium.render.decision.analysis import RejectionGroup
-    from podium.render.decision.explanation import NodeReport
+    from podium.render.decision.analysis import NodeReport, RejectionGroup
 
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 #: How many contributions a sentence names.
 _MOST_NAMED: Final = 3
+#: For how many nodes the numbers behind scores are told.
+_SCORED: Final = 10
 _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -278,3 +279,23 @@ def _preemption_there(decision: Decision, report: NodeReport) -> str:
 def failure_reason(decision: Decision) -> str:
     """Why the pod was not placed; empty if it was."""
     return decision.error or ("" if decision.node is not None else decision.message)
+
+
+def node_table_data(decision: Decision, max_score: int) -> dict[str, Any]:
+    """What the table of nodes shows beside the decision: how each score is computed."""
+    lines: list[ScoreLine] = []
+    if decision.totals is not None:
+        lines = score_lines(decision, ranking(decision)[:_SCORED])
+    return {
+        "maxScore": max_score,
+        "ruleNames": list(rule_names(decision)),
+        "scoreLines": [
+            {
+                "priority": line.priority,
+                "weight": line.weight,
+                "formula": line.formula,
+                "nodes": [{"node": node, "text": text} for node, text in line.nodes],
+            }
+            for line in lines
+        ],
+    }

@@ -1,21 +1,23 @@
-"""The attempts at one pod, told in order: what failed, who was evicted and why, and the end.
+"""The attempts at one pod, told in order, and what it waits for now.
 
-Equal attempts that follow each other are one line with a count.
+What failed, who was evicted and why, and the end. Equal attempts that follow each other are one
+line with a count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.decision.as_json import NOMINATED, PLACED, outcome
+from podium.render.decision.analysis import NOMINATED, PLACED, outcome
 from podium.render.decision.causes import victim_cause_text
 from podium.render.decision.sentences import criterion_text
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from podium.engine.framework.decision import Decision
 
@@ -191,3 +193,27 @@ def _victims(decision: Decision, ended: Mapping[str, float]) -> tuple[StoryVicti
             )
         )
     return tuple(found)
+
+
+_QUEUES: Final = {
+    "active": "is in line and is tried as soon as it is its turn",
+    "backoff": "rests before the next attempt",
+    "unschedulable": "waits for a change of the cluster",
+    "gated": "is held back and not tried at all",
+}
+
+
+def waiting_lines(waiting: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence per fact of what `/decisions` says about a waiting pod."""
+    queue = str(waiting.get("queue", ""))
+    since = f" since {waiting['since']}" if waiting.get("since") else ""
+    yield f"It {_QUEUES.get(queue, 'waits')} (queue {queue}){since}."
+    if waiting.get("gatedBy"):
+        yield f"{waiting['gatedBy']} holds it back."
+    if waiting.get("backoffUntil"):
+        yield f"It is not tried before {waiting['backoffUntil']}, whatever happens."
+    for each in waiting.get("waitsFor") or ():
+        plugin = "Any rule" if each["plugin"] == "*" else each["plugin"]
+        yield f"{plugin} waits for: {', '.join(each['events'])}."
+    if waiting.get("retriedAt"):
+        yield f"Without an event it is tried again at {waiting['retriedAt']} or soon after."

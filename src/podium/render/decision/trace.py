@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from podium.render.decision import sentences
-from podium.render.plain import counted
-from podium.render.quantities import format_amount
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

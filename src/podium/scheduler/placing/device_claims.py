@@ -229,7 +229,7 @@ class DeviceClaims:
         if known is None or known is not before or known.uid != claim.uid:
             return
         if known.metadata.resource_version != claim.metadata.resource_version:
-            self._state.index("ResourceClaim").put(claim)
+            self._state.index("ResourceClaim").put_answered(claim)
 
     async def release(self, pod: Pod, release: ClaimRelease) -> None:
         """Give a claim back, or delete it, so that the pod gets other devices."""

@@ -188,7 +188,7 @@ class FailureHandler:
                         self._events.preempted_by_group(victim, group, scheduler)
                 remaining.popleft()
         except ApiError as error:
-            logger.warning("pod group %s: %s", group.key, error)
+            logger.warning("pod group %s: %s", group.key, _with_steps(error))
         finally:
             self._report_evictions("podgroup", begun, failed=bool(remaining))
             if remaining:
@@ -302,8 +302,7 @@ class FailureHandler:
         except ApiError as error:
             self._state.apply(self._state.keep_victims, tuple(remaining))
             if error.status != _NOT_FOUND:
-                steps = getattr(error, "__notes__", [])
-                logger.warning("pod %s: %s", pod.key, ": ".join([*steps, str(error)]))
+                logger.warning("pod %s: %s", pod.key, _with_steps(error))
             # A pod that is not found was deleted, most likely: its retry finds nothing to do.
             self._retry(pod, result, error.retry_after or 0.0)
         except Exception:
@@ -368,6 +367,11 @@ async def _unless_deleted(request: Awaitable[None], step: str) -> bool:
         error.add_note(step)
         raise
     return True
+
+
+def _with_steps(error: ApiError) -> str:
+    """The error with the steps that failed before it."""
+    return ": ".join([*getattr(error, "__notes__", []), str(error)])
 
 
 def nomination_of(decision: Decision, profile: Profile) -> str | None:

@@ -26,6 +26,8 @@ class ObjectIndex(Generic[T]):
         """*on_change* is called with the object before and after; None where there is none."""
         self.known: dict[str, T] = {}
         self._on_change = on_change
+        #: The versions that the API server has answered with and that no watch has reported yet.
+        self._answered: dict[str, str] = {}
 
     def replace(self, items: list[Any]) -> None:
         """Make these the only objects, reporting what was added, changed and deleted."""
@@ -48,11 +50,17 @@ class ObjectIndex(Generic[T]):
         key = item.key
         old = self.known.get(key)
         if old is not None:
+            version = item.metadata.resource_version
             if old.metadata.uid != item.metadata.uid:
                 self.drop(old)
                 old = None
-            elif old.metadata.resource_version == item.metadata.resource_version:
+            elif old.metadata.resource_version == version:
+                self._answered.pop(key, None)
                 return
+            elif self._answered and key in self._answered:
+                if is_older(version, self._answered[key]):
+                    return
+                del self._answered[key]
         self.known[key] = item
         try:
             self._on_change(old, item)
@@ -60,8 +68,17 @@ class ObjectIndex(Generic[T]):
             self.unreported(old, item)
             raise
 
+    def put_answered(self, item: T) -> None:
+        """Change an object to what the API server has answered, before a watch reports it.
+
+        What a watch reports meanwhile is older, and is no change.
+        """
+        self.put(item)
+        self._answered[item.key] = item.metadata.resource_version
+
     def drop(self, item: T) -> None:
         """Delete an object, if it is known."""
+        self._answered.pop(item.key, None)
         old = self.known.pop(item.key, None)
         if old is None:
             return
@@ -81,6 +98,11 @@ class ObjectIndex(Generic[T]):
                 del self.known[new.key]
             else:
                 self.known[new.key] = old
+
+
+def is_older(version: str, other: str) -> bool:
+    """Whether a resourceVersion is older than another one of the same kind."""
+    return version.isdecimal() and other.isdecimal() and int(version) < int(other)
 
 
 class LivePods(ObjectIndex[Pod]):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
-from podium.render.decision.as_json import outcome
+from podium.render.decision.analysis import outcome
 from podium.render.plain import printable
 from podium.scheduler.state.observers import Observer
 

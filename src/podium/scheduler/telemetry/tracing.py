@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.errors import InputError
-from podium.render.decision.as_json import outcome
+from podium.render.decision.analysis import outcome
 from podium.scheduler.state.observers import Observer
 
 if TYPE_CHECKING:

@@ -25,15 +25,9 @@ from uvicorn.config import Config
 
 from podium.errors import InputError
 from podium.kube.http_rules import LOOPBACK
+from podium.library.decision_json import API_VERSION
 from podium.past.decisions.causes_now import Causes
-from podium.render.decision.as_json import (
-    API_VERSION,
-    ERROR,
-    HELD,
-    NOMINATED,
-    PLACED,
-    UNSCHEDULABLE,
-)
+from podium.render.decision.analysis import ERROR, HELD, NOMINATED, PLACED, UNSCHEDULABLE
 from podium.serving.endpoints.bounded_server import BoundedProtocol, BoundedServer, PortLimits
 
 if TYPE_CHECKING:

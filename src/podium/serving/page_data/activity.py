@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.render.decision import pod_group
-from podium.render.decision.as_json import outcome
+from podium.render.decision.analysis import outcome
 from podium.scheduler.state.observers import Observer
 
 if TYPE_CHECKING:

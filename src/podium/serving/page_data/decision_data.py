@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.library.documentation import reason_anchor
+from podium.library.explanation import Explanation
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.causes import (
@@ -13,8 +14,7 @@ from podium.render.decision.causes import (
     no_candidate_lines,
     victim_cause_text,
 )
-from podium.render.decision.explanation import Explanation
-from podium.render.decision.page import node_table_data
+from podium.render.decision.sentences import node_table_data
 from podium.render.plain import counted
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podium.render.quantities import format_amount
+from podium.render.plain import format_amount
 from podium.scheduler.state.cluster_copy import written_time
 from podium.serving.page_data.cluster_map import shown_resources, workload, zone
 

@@ -25,7 +25,7 @@ from podium.objects.selectors.selectors import SelectorError, parse_selector
 from podium.past.decisions.causes_now import causes_of, decided_on
 from podium.profiles.policy.build import Options
 from podium.releases import RELEASES
-from podium.render.decision.as_json import NOMINATED
+from podium.render.decision.analysis import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
 from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.cluster_copy import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from podium.objects.timestamps import NEVER
+from podium.objects.times import NEVER
 
 if TYPE_CHECKING:
     from podium.cluster.queue.queue import SchedulingQueue

@@ -10,22 +10,54 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from typing_extensions import override
 
 from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.framework.decision import fit_message
 from podium.engine.framework.rule import Activity, Scope
 from podium.engine.pipelines.filtering import active, run_filters
+from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS, histogram
-from podium.what_if.capacity.filled import FilledRows
 
 if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation
     from podium.engine.framework.rule import FilterRule, Rule
-    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
+
+
+class FilledRows(ManyRows):
+    """Rows of the view, with *copies* pods of the class *cls* added to each."""
+
+    __slots__ = ("cls", "copies")
+    modified = True
+
+    def __init__(self, view: View, index: np.ndarray, cls: PodClass, copies: np.ndarray) -> None:
+        super().__init__(view, index)
+        self.cls, self.copies = cls, copies
+
+    @override
+    def only(self, places: np.ndarray) -> FilledRows:
+        return FilledRows(self.view, self.index[places], self.cls, self.copies[places])
+
+    @override
+    def requested(self, resource: int) -> Any:
+        taken = sum(amount for column, amount in self.cls.taken if column == resource)
+        return super().requested(resource) + self.copies * taken
+
+    @override
+    def nonzero_requested(self, resource: int) -> Any:
+        each = self.cls.nonzero_requests[resource]
+        return super().nonzero_requested(resource) + self.copies * each
+
+    @override
+    def pod_count(self) -> Any:
+        return super().pod_count() + self.copies
+
 
 #: Where rules of Podium are defined; rules of users may say anything.
 _BUILT_IN: Final = "podium.engine.rules."

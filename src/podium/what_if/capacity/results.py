@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from podium.render.decision.as_json import API_VERSION
+from podium.library.decision_json import API_VERSION
+from podium.library.frames import TabularAnswer
 from podium.render.plain import counted
-from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html, some, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from podium.render.columns import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class ShapeGain:
 
 
 @dataclass(slots=True, repr=False)
-class Capacity:
+class Capacity(TabularAnswer):
     """How many pods fit besides those that run, with all rules of the profile.
 
     Pods are placed one after the other, kind by kind in their ratio, until one fits nowhere. No
@@ -88,10 +83,6 @@ class Capacity:
         """How many pods fit, in one sentence."""
         return f"<Capacity: {self.sentence()}>"
 
-    def _repr_html_(self) -> str:
-        """The report, for notebooks."""
-        return as_html(self.lines())
-
     def __getitem__(self, node: str) -> int:
         """How many pods were placed on a node; 0 on one that takes none."""
         return self.per_node.get(node, 0)
@@ -99,12 +90,6 @@ class Capacity:
     def rows(self) -> tuple[tuple[str, ...], list[tuple[str | int, ...]]]:
         """The names of columns, and a row for each node that takes pods."""
         return ("node", "pods"), list(self.per_node.items())
-
-    def to_frame(self) -> dict[str, Any]:
-        """A row for each node in columns, which pandas and polars take."""
-        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
-
-        return frame(self)
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -145,36 +130,6 @@ class Capacity:
                 for g in self.gains
             ],
         }
-
-    def lines(self) -> Iterator[Line]:
-        """The result as text for a terminal."""
-        yield f"{self.profile}: {counted(self.nodes, 'node')}", BOLD
-        yield "", PLAIN
-        yield self.sentence(), BOLD if self.pods else YELLOW
-        if len(self.ratio) > 1:
-            kinds = [(k, str(n), str(self.placed[k])) for k, n in self.ratio.items()]
-            yield from table(("KIND", " IN RATIO", " PODS"), kinds)
-        yield from table(
-            ("WHAT RAN OUT FIRST", " NODES", " PODS", "WHICH"),
-            [
-                (", ".join(each.reasons), str(len(each.nodes)), str(each.pods), some(each.nodes))
-                for each in self.exhausted
-            ],
-        )
-        if self.message and not self.exhausted and not self.unknown:
-            yield f"  {self.message}", PLAIN
-        helpful = [each for each in self.gains if each.pods]
-        if self.gains and not helpful:
-            names = ", ".join(each.shape for each in self.gains)
-            yield "", PLAIN
-            yield f"one more node like {names} adds none", PLAIN
-        header: tuple[str, ...] = ("ONE MORE NODE LIKE", " NODES LIKE IT", " ADDS")
-        rows: list[tuple[str, ...]] = [(g.shape, str(g.count or "-"), f"{g.pods}") for g in helpful]
-        if self.want is not None:
-            header = (*header, " FOR ALL")
-            needed = [str(each.nodes) if each.nodes else "no number" for each in helpful]
-            rows = [(*row, text) for row, text in zip(rows, needed, strict=True)]
-        yield from table(header, rows)
 
     def sentence(self) -> str:
         """The number of pods that fit, in one sentence."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.engine.state.pod_class import Incoming, PodClass
     from podium.objects.kinds.pod import Pod
-    from podium.what_if.compare.workload import PackedWorkload
+    from podium.what_if.compare.compaction import PackedWorkload
 
 #: The rules about room; one of them must be there for room to count.
 _ROOM: Final = frozenset({"GeneralPredicates", "PodFitsResources", "NodeResourcesFit"})

@@ -13,9 +13,8 @@ from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.parallel import in_parallel
 from podium.what_if.compare.bound import lower_bound
-from podium.what_if.compare.compaction import Compaction
+from podium.what_if.compare.compaction import Compaction, PackedWorkload, open_workload, workload_of
 from podium.what_if.compare.results import Comparison, ConfigurationOutcome, NodeUse, ResourceUse
-from podium.what_if.compare.workload import PackedWorkload, open_workload, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

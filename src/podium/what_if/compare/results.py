@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from podium.render.decision.as_json import API_VERSION
-from podium.render.plain import counted
-from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html, table
-from podium.render.quantities import format_amount
+from podium.library.decision_json import API_VERSION
+from podium.library.frames import TabularAnswer
+from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from podium.render.columns import Line
-
-_NO_NODE = "<none>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +130,7 @@ class ConfigurationOutcome:
 
 
 @dataclass(slots=True, repr=False)
-class Comparison:
+class Comparison(TabularAnswer):
     """The same pods placed by several configurations, from scratch, in the same order."""
 
     nodes: int
@@ -199,10 +194,6 @@ class Comparison:
         """How many placements differ."""
         return f"<Comparison: {self.summary()}>"
 
-    def _repr_html_(self) -> str:
-        """The report, for notebooks."""
-        return as_html(self.lines(20))
-
     def __getitem__(self, name: str) -> ConfigurationOutcome:
         """What one configuration makes of the workload."""
         found = next((each for each in self.outcomes if each.name == name), None)
@@ -218,62 +209,9 @@ class Comparison:
             (pod, *(each.placements.get(pod) or "" for each in done)) for pod in pods
         ]
 
-    def to_frame(self) -> dict[str, Any]:
-        """A row for each pod in columns, which pandas and polars take."""
-        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
-
-        return frame(self)
-
     def summary(self) -> str:
         """How many pods are placed differently, as a sentence."""
         return f"{counted(len(self.differences()), 'placement')} of {self.pods} differ"
-
-    def lines(self, most: int) -> Iterator[Line]:
-        """The result as text for a terminal, with the first differences only."""
-        yield f"{counted(self.nodes, 'node')}, {counted(self.pods, 'pod')} placed anew", BOLD
-        names = [each.name for each in self.done()]
-        if names:
-            yield from table(("", *(f" {name}" for name in names)), list(self.measures()))
-        if self.hopeless:
-            pods = ", ".join(self.hopeless[:3])
-            yield "", PLAIN
-            yield f"nodes needed without {counted(len(self.hopeless), 'pod')}: {pods}", YELLOW
-        if self.interrupted:
-            yield "interrupted: not all seeds are done", YELLOW
-        yield from self._bound_lines()
-        if len(names) < len(self.outcomes):
-            return
-        found = self.differences()
-        yield "", PLAIN
-        yield self.summary(), BOLD
-        cells = [(pod, *(node or _NO_NODE for node in nodes)) for pod, nodes in found[:most]]
-        yield from table(("POD", *(name.upper() for name in names)), cells)
-        if len(found) > most:
-            yield f"and {len(found) - most} more", PLAIN
-        yield from self._message_lines(names, most)
-
-    def _message_lines(self, names: list[str], most: int) -> Iterator[Line]:
-        """Other messages of pods that wait in all outcomes."""
-        changed = self.changed_messages()
-        if not changed:
-            return
-        yield "", PLAIN
-        yield f"{counted(len(changed), 'message')} of waiting pods would be another", BOLD
-        width = max(map(len, names))
-        for pod, texts in changed[:most]:
-            yield pod, PLAIN
-            for name, text in zip(names, texts, strict=True):
-                yield f"  {name:{width}}  {text}", PLAIN
-        if len(changed) > most:
-            yield f"and {len(changed) - most} more", PLAIN
-
-    def _bound_lines(self) -> Iterator[Line]:
-        ignored = self.bound_ignores()
-        if ignored:
-            yield "", PLAIN
-            yield "The lower bound ignores:", PLAIN
-            for text in ignored:
-                yield f"  {text}", PLAIN
 
     def bound_ignores(self) -> list[str]:
         """What the lower bounds do not take into account."""

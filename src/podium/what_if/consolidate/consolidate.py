@@ -26,11 +26,10 @@ from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
 from podium.what_if.compare.bound import lower_bound
-from podium.what_if.compare.workload import workload_of
+from podium.what_if.compare.compaction import workload_of
 from podium.what_if.plan.applying import EVICTING
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
-from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
-from podium.what_if.plan.interrupts import at_any_time, in_thread
+from podium.what_if.plan.cluster_copy import CopyOptions, at_any_time, in_thread, open_copy
 from podium.what_if.plan.plan import answer_of
 from podium.what_if.plan.results import API_VERSION, PlanValue
 from podium.what_if.plan.workloads import anew, belongs_to_node, is_active, is_recreated

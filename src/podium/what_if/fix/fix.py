@@ -39,17 +39,26 @@ from podium.what_if.capacity.node_shapes import (
     shapes_of,
     slices_for,
 )
-from podium.what_if.fix import commands, side_effects
 from podium.what_if.fix.claim_advice import claim_advice
-from podium.what_if.fix.claim_holders import claim_without
-from podium.what_if.fix.evictions import Budgets, Evictions
-from podium.what_if.fix.json_patch import Operation, difference, patched
+from podium.what_if.fix.edits import (
+    Operation,
+    delete_pods,
+    difference,
+    effects_of_edit,
+    effects_of_eviction,
+    label_node,
+    node_needs,
+    patch_pod,
+    patched,
+    uncordon,
+)
+from podium.what_if.fix.evictions import Budgets, Evictions, claim_without
 from podium.what_if.fix.node_labels import (
     LabelConditions,
     label_changes,
     without_node_conditions,
 )
-from podium.what_if.fix.relaxations import Relaxation, is_for_all_taints, relaxations
+from podium.what_if.fix.relaxations import Relaxation, relaxations
 from podium.what_if.fix.results import Edit, Fix, Fixes
 
 if TYPE_CHECKING:
@@ -210,7 +219,7 @@ class FixSearch:
     def _singles(self, trial: _Trial) -> Iterator[str]:
         tolerated = False
         for relaxation in self._relaxations:
-            narrower = tolerated and is_for_all_taints(relaxation)
+            narrower = tolerated and relaxation.is_for_all_taints
             if not narrower and trial.node_for(relaxation.on(self.pod, relaxation.steps)):
                 steps = trial.fewest(relaxation, self.pod)
                 self._add(trial, [_PodEdit(relaxation, steps)])
@@ -352,10 +361,10 @@ class _PodEdit(_Change):
             return difference(msgspec.to_builtins(of), msgspec.to_builtins(self.on_pod(of)))
 
         patch = operations(pod)
-        command = commands.patch_pod(pod, patch, objects, operations)
+        command = patch_pod(pod, patch, objects, operations)
         edit = self.relaxation
         sentence, cost = edit.sentence(self.steps), edit.cost(self.steps)
-        effects = side_effects.of_edit(edit.action, pod, patch, objects)
+        effects = effects_of_edit(edit.action, pod, patch, objects)
         return Edit(
             edit.action, sentence, "Pod", (pod.key,), tuple(patch), command, cost, effects=effects
         )
@@ -407,8 +416,8 @@ class _Evict(_Change):
         keys = tuple(sorted(each.key for each in self.pods))
         sentence = f"evict {', '.join(keys)} from {', '.join(nodes)}"
         patch = ({"op": "remove", "path": ""},)
-        command = commands.delete_pods(sorted(self.pods, key=lambda each: each.key))
-        effects = side_effects.of_eviction(self.pods)
+        command = delete_pods(sorted(self.pods, key=lambda each: each.key))
+        effects = effects_of_eviction(self.pods)
         return Edit("evict", sentence, "Pod", keys, patch, command, self.cost, effects=effects)
 
 
@@ -426,7 +435,7 @@ class _NewNode(_Change):
         node, _ = self.shape.built(each.name for each in objects.nodes)
         manifest = {"apiVersion": "v1", "kind": "Node"} | msgspec.to_builtins(node)
         manifest["metadata"].pop("uid", None)
-        sentence = f"add a node like {self.shape.name}, with {side_effects.needs(pod, node)}"
+        sentence = f"add a node like {self.shape.name}, with {node_needs(pod, node)}"
         patch = ({"op": "add", "path": "", "value": manifest},)
         return Edit(
             "add node",
@@ -572,7 +581,7 @@ class _Trial:
             taints = [t for t in node.spec.taints or () if t.key != _UNSCHEDULABLE] or None
             spec = replace(node.spec, unschedulable=False, taints=taints)
             after = replace(node, spec=spec)
-            sentence, command = f"uncordon the node {node.name}", commands.uncordon(node.name)
+            sentence, command = f"uncordon the node {node.name}", uncordon(node.name)
             change = _NodeEdit("uncordon", sentence, node, after, command, 2.0)
             if pod is None or self._fits_after(change, pod, node.name):
                 yield change
@@ -627,7 +636,7 @@ class _Trial:
             if _is_cordoned(first.after):
                 taints = [t for t in first.after.spec.taints or () if t.key != _UNSCHEDULABLE]
                 spec = replace(first.after.spec, unschedulable=False, taints=taints or None)
-                sentence, command = f"uncordon the node {name}", commands.uncordon(name)
+                sentence, command = f"uncordon the node {name}", uncordon(name)
                 after = replace(first.after, spec=spec)
                 change = _NodeEdit("uncordon", sentence, first.after, after, command, 2.0)
                 if self._fits_after(change, pod, name):
@@ -671,5 +680,5 @@ def _labelled(node: Node, key: str, wanted: str | None) -> _NodeEdit:
     after = replace(node, metadata=replace(node.metadata, labels=labels))
     what = f"remove the label {key} from" if wanted is None else f"add the label {key}={wanted} to"
     sentence = f"{what} the node {node.name}"
-    command = commands.label_node(node.name, key, wanted)
+    command = label_node(node.name, key, wanted)
     return _NodeEdit("label", sentence, node, after, command, 3.0)

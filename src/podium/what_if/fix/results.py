@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from podium.render.decision.as_json import API_VERSION
-from podium.render.plain import counted
-from podium.render.planning.text import BOLD, PLAIN, YELLOW, as_html
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from podium.render.columns import Line
+from podium.library.decision_json import API_VERSION
+from podium.library.frames import TabularAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class Fix:
 
 
 @dataclass(slots=True, repr=False)
-class Fixes:
+class Fixes(TabularAnswer):
     """The changes that would give a pod a node: single edits first, each kind by its cost."""
 
     pod: str
@@ -111,10 +105,6 @@ class Fixes:
         first = f": {self.fixes[0].sentence}" if self.fixes else ""
         return f"<Fixes: {len(self.fixes)} for {self.pod}{first}>"
 
-    def _repr_html_(self) -> str:
-        """The report, for notebooks."""
-        return as_html(self.lines(len(self.fixes)))
-
     def __getitem__(self, node: str) -> list[Fix]:
         """The fixes by which the pod gets a node."""
         found = [each for each in self.fixes if each.node == node]
@@ -125,12 +115,6 @@ class Fixes:
     def rows(self) -> tuple[tuple[str, ...], list[tuple[str | float | None, ...]]]:
         """The names of columns, and a row for each fix."""
         return ("sentence", "cost", "node"), [(f.sentence, f.cost, f.node) for f in self.fixes]
-
-    def to_frame(self) -> dict[str, Any]:
-        """A row for each fix in columns, which pandas and polars take."""
-        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
-
-        return frame(self)
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -151,33 +135,3 @@ class Fixes:
             "advice": list(self.advice),
             "fixes": [fix.as_json() for fix in self.fixes],
         }
-
-    def lines(self, most: int) -> Iterator[Line]:
-        """The result as text for a terminal, with the first fixes only."""
-        if self.node is not None:
-            yield f"{self.pod} fits on {self.node} now; nothing needs to change", BOLD
-            yield from ((f"  note: {note}", YELLOW) for note in self.notes)
-            return
-        yield f"{self.pod} fits nowhere now", YELLOW
-        yield from ((f"  {text}", PLAIN) for text in (self.plain, self.message) if text)
-        yield from ((f"  note: {note}", YELLOW) for note in self.notes)
-        if self.preempts_on:
-            evicted = ", ".join(self.preempts)
-            yield f"  the scheduler itself would evict {evicted} from {self.preempts_on}", PLAIN
-        yield "", PLAIN
-        if not self.fixes:
-            looked = "no edit" if self.complete else "no edit that was tried"
-            yield f"{looked} of the kinds that are known, and no two of them, would help", YELLOW
-            yield from ((f"  {sentence}", PLAIN) for sentence in (*self.advice, *self.untried))
-            return
-        for number, fix in enumerate(self.fixes[:most], 1):
-            yield f"{number}. {fix.sentence}", BOLD
-            yield f"   cost {fix.cost:g}, then it goes to {fix.node}", PLAIN
-            for edit in fix.edits:
-                yield from ((f"   {effect}", YELLOW) for effect in edit.effects)
-                yield from ((f"   {line}", PLAIN) for line in edit.command.splitlines())
-        if len(self.fixes) > most:
-            yield "", PLAIN
-            yield f"{counted(len(self.fixes) - most, 'more fix')}".replace("fixs", "fixes"), PLAIN
-        if not self.complete:
-            yield from [("", PLAIN), *((sentence, PLAIN) for sentence in self.untried)]

@@ -1,17 +1,20 @@
-"""A copy of a cluster on virtual time, at rest, to which changes are made.
+"""A copy of a cluster on virtual time, at rest, to which changes are made, and how full it is.
 
 The copy has the API server and the controllers of the lab and the scheduler of `podium run`. Clocks
 do not keep it busy: cron jobs create nothing, autoscalers are frozen unless asked for, and pods of
-jobs run on.
+jobs run on. An interrupt waits for the end of a turn: a task that is interrupted midway could not
+go on.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from podium.lab.api.resources import BY_NAME, STORED
 from podium.lab.contents.documents import Document
@@ -26,24 +29,122 @@ from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
 from podium.objects.reading.garbage import without_gc
 from podium.virtual_cluster.clocks import START
-from podium.virtual_cluster.cluster import (
-    SETTLE_SECONDS,
-    SimulatedCluster,
-)
+from podium.virtual_cluster.cluster import SETTLE_SECONDS, SimulatedCluster
 from podium.virtual_cluster.in_process_api import InProcessApi
 from podium.what_if.plan.applying import LIMIT_SECONDS, TOGETHER, Applier
-from podium.what_if.plan.balance import balance
 from podium.what_if.plan.changes import Change, Drain, ReplaceNodes
-from podium.what_if.plan.input_time import newest_time
-from podium.what_if.plan.interrupts import between_turns
-from podium.what_if.plan.results import AppliedChange, Balance
+from podium.what_if.plan.inputs import newest_time
+from podium.what_if.plan.results import AppliedChange, Balance, Usage
 from podium.what_if.plan.stand_ins import AbsentControllers, StandIns, stand_ins
 from podium.what_if.plan.watching import PodFollower
 
 if TYPE_CHECKING:
+    from podium.cluster.cache.columns import Columns
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.reading.collection import Objects
     from podium.scheduler.scheduler import Scheduler
+    from podium.virtual_cluster.event_loop import VirtualEventLoop
+
+_T = TypeVar("_T")
+#: How often a thread is looked at.
+_LOOK_SECONDS: Final = 0.1
+
+
+@contextmanager
+def at_any_time() -> Iterator[None]:
+    """Let Ctrl-C raise its `KeyboardInterrupt` at once again, while no loop is running."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not is_main or before is signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def between_turns(loop: VirtualEventLoop) -> Iterator[None]:
+    """Let Ctrl-C raise its `KeyboardInterrupt` between two turns of the loop, not inside a task.
+
+    Only in the main thread, and only if the program handles the signal in no other way.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: loop.interrupt())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def in_thread(work: Callable[[], _T]) -> _T:
+    """The result of long work in compiled code, which Ctrl-C would have to wait for otherwise.
+
+    After an interrupt the thread is left to itself; it does not keep the program from ending.
+    """
+    done: list[_T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001  raised again below
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_LOOK_SECONDS)
+    if failed:
+        raise failed[0]
+    return done[0]
+
+
+ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+NO_ZONE: Final = "<none>"
+
+
+def balance(columns: Columns) -> Balance:
+    """The use of all nodes of a scheduler's cache, and of their zones."""
+    nodes, pods = columns.nodes, columns.pods
+    resources = [
+        (name, column)
+        for name, column in nodes.resources.items()
+        if name in {"cpu", "memory"} or bool(nodes.allocatable[column].any())
+    ]
+    found: list[Usage] = []
+    zones: dict[str, Usage] = {}
+    for name, row in sorted(nodes.row_of.items()):
+        node = nodes.objects[row]
+        if node is None:
+            continue
+        usage = Usage(
+            name=name,
+            nodes=1,
+            pods=pods.counts.item(row),
+            requested={key: pods.requested[column].item(row) for key, column in resources},
+            allocatable={key: nodes.allocatable[column].item(row) for key, column in resources},
+        )
+        found.append(usage)
+        zone = next((node.labels[key] for key in ZONE_LABELS if key in node.labels), NO_ZONE)
+        total = zones.setdefault(
+            zone, Usage(name=zone, nodes=0, pods=0, requested={}, allocatable={})
+        )
+        total.nodes += 1
+        total.pods += usage.pods
+        for into, amounts in (
+            (total.requested, usage.requested),
+            (total.allocatable, usage.allocatable),
+        ):
+            for key, amount in amounts.items():
+                into[key] = into.get(key, 0) + amount
+    return Balance(zones=[zones[name] for name in sorted(zones)], nodes=found)
+
 
 #: How long pods take to start in a plan; they stop after their grace period.
 TIMINGS: Final = KubeletTimings(start=2.0, stop=None, job=None)

@@ -1,20 +1,35 @@
-"""The cluster that a plan starts from, with all fields of its objects."""
+"""The objects that a plan starts from: of files, of a snapshot or of a live cluster.
+
+Of a live cluster, secrets, config maps and events are not read: nothing in a plan depends on them.
+Ages, tolerations of taints and deadlines count from the time at which the objects were read. The
+newest time that a controller or a kubelet wrote is close to it: nodes report every few minutes.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from podium.errors import InputError
-from podium.lab.api.resources import BY_NAME
+from podium.kube.client import ApiClient
+from podium.kube.errors import ApiError
+from podium.lab.api.encoding import parse_time
+from podium.lab.api.resources import BY_NAME, TABLE, Resource
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
 from podium.objects.reading.garbage import without_gc
+from podium.objects.reading.json_text import without_nulls
 from podium.objects.reading.validate import forbidden_notes
 
 if TYPE_CHECKING:
+    from podium.kube.access import Access
     from podium.objects.kinds.meta import JsonObject
 
 _SNAPSHOT: Final = ("podium/v1", "Snapshot")
@@ -74,3 +89,148 @@ def _sort_in(found: ClusterDocuments, document: Document) -> None:
         found.documents.append(document)
     else:
         found.skipped[kind] += 1
+
+
+_PAGE: Final = 500
+_STATUS_FORBIDDEN: Final = 403
+_NOT_SERVED: Final = frozenset({_STATUS_FORBIDDEN, 404})
+#: The kinds that controllers and the scheduler read; pods first, so that their nodes are there.
+_KINDS: Final = (
+    "Pod",
+    "Node",
+    "Namespace",
+    "Service",
+    "ReplicationController",
+    "LimitRange",
+    "ResourceQuota",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "DaemonSet",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "ControllerRevision",
+    "Job",
+    "CronJob",
+    "HorizontalPodAutoscaler",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSINode",
+    "CSIDriver",
+    "CSIStorageCapacity",
+    "VolumeAttachment",
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "DeviceTaintRule",
+)
+
+
+def live_documents(access: Access) -> ClusterDocuments:
+    """List the objects of the cluster; kinds that are not served, or not allowed, are left out."""
+    with without_gc(lasting=True):
+        return asyncio.run(_listed_live(access))
+
+
+async def _listed_live(access: Access) -> ClusterDocuments:
+    found = ClusterDocuments(read_at=time.time())
+    async with ApiClient(access) as client:
+        for kind in _KINDS:
+            for resource in (row for row in TABLE if row.kind == kind):
+                items = await _items(client, resource, found.forbidden)
+                if items is not None:
+                    found.forbidden.discard(resource.plural)
+                    found.documents += [Document("", _completed(item, resource)) for item in items]
+                    break
+    return found
+
+
+async def _items(
+    client: ApiClient, resource: Resource, forbidden: set[str]
+) -> list[JsonObject] | None:
+    """All objects of a resource, page by page; None if it cannot be read.
+
+    Those that may not be read are noted in *forbidden*.
+    """
+    found: list[JsonObject] = []
+    at = ""
+    while True:
+        params = {"limit": str(_PAGE)} | ({"continue": at} if at else {})
+        try:
+            answer = await client.request("GET", resource.path(), params=params, timeout=120.0)
+        except ApiError as error:
+            if error.status in _NOT_SERVED and resource.kind not in {"Pod", "Node"}:
+                if error.status == _STATUS_FORBIDDEN:
+                    forbidden.add(resource.plural)
+                return None
+            raise
+        page = msgspec.json.decode(answer)
+        found += page.get("items") or []
+        at = (page.get("metadata") or {}).get("continue", "")
+        if not at:
+            return found
+
+
+def _completed(item: JsonObject, resource: Resource) -> JsonObject:
+    """The object with its kind, which items of lists lack."""
+    whole = {**item, "kind": resource.kind, "apiVersion": resource.group_version}
+    whole["metadata"].pop("managedFields", None)
+    cleaned = without_nulls(whole)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+#: Fields with times of what has happened.
+_FIELDS: Final = frozenset(
+    {
+        "creationTimestamp",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "lastScheduleTime",
+        "lastSuccessfulTime",
+        "lastTransitionTime",
+        "lastUpdateTime",
+        "startTime",
+        "completionTime",
+        "time",
+        "timeAdded",
+    }
+)
+#: Of pods in JSON text only the creation is looked for; there may be tens of thousands.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+_CREATED: Final = re.compile(rb'"creationTimestamp"\s*:\s*"([^"]+)"')
+
+
+def newest_time(documents: Iterable[Document]) -> float | None:
+    """The newest time in the objects, in seconds since 1970; None if they have no times."""
+    newest = max((text for each in documents for text in _times(each)), default="")
+    return parse_time(newest) if newest else None
+
+
+def _times(document: Document) -> Iterator[str]:
+    if document.kind == "Pod" and document.text is not None:
+        found = _CREATED.search(bytes(document.text))
+        if found is not None:
+            yield found[1].decode(errors="replace")
+        return
+    yield from _in_value(document.item)
+
+
+def _in_value(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name in _FIELDS and isinstance(part, str) and _is_time(part):
+                yield part
+            elif isinstance(part, dict | list):
+                yield from _in_value(part)
+    elif isinstance(value, list):
+        for part in value:
+            if isinstance(part, dict | list):
+                yield from _in_value(part)
+
+
+def _is_time(text: str) -> bool:
+    return _TIME.match(text) is not None

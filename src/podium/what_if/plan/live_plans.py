@@ -1,6 +1,6 @@
 """Plans for the pages of a live cluster, each made by a process of its own.
 
-The process (`plan_process`) lists the cluster with the credentials of the scheduler, as
+The process (`page_plans`) lists the cluster with the credentials of the scheduler, as
 `podium plan` does, and makes the changes to that copy. The scheduler only waits for the
 answer: decisions go on meanwhile, whatever the size of the cluster.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 logger = logging.getLogger(__name__)
 
-_PROGRAM: Final = "podium.what_if.plan.plan_process"
+_PROGRAM: Final = "podium.what_if.plan.page_plans"
 #: What the text of profiles is called in messages.
 _TEXT: Final = "the rules of the scheduler"
 #: The fields of a `ProfileSource` that are plain values.

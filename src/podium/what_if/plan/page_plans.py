@@ -1,8 +1,14 @@
-"""Plans for the pages of a lab, made on a copy of the objects of its registry."""
+"""Plans for pages: of a lab in a thread, of a live cluster in a process of its own.
+
+As a program it reads a request from standard input and writes the answer to standard output.
+`podium run` starts it for its pages (`live_plans`). It reads the cluster and writes nothing to it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -10,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.errors import InputError
+from podium.errors import InputError, PodiumError
+from podium.kube.access import load_access
 from podium.lab.api.resources import STORED
 from podium.lab.contents.documents import Document
+from podium.library.profile_source import ProfileSource
 from podium.profiles.similar_names import did_you_mean
 from podium.what_if.plan.changes import AddNodes, Apply, Change, parse_change
+from podium.what_if.plan.inputs import live_documents
+from podium.what_if.plan.live_plans import PlanAnswer, PlanRequest
 from podium.what_if.plan.plan import plan
-from podium.what_if.plan.plan_report import summary
 
 if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
@@ -88,4 +97,49 @@ def plan_data(
     for each in found.pending:
         each.decision = None  # the page of the pod has it
     data: Data = msgspec.to_builtins(found)
-    return data | {"summary": summary(found), "leavesPods": found.makes_worse}
+    return data | {"summary": found.summary(), "leavesPods": found.makes_worse}
+
+
+#: It gives way to the scheduler where both want a processor.
+_NICENESS: Final = 10
+
+
+def answer(request: PlanRequest) -> PlanAnswer:
+    """The plan of the request, or why there is none."""
+    try:
+        return PlanAnswer(plan=_planned(request))
+    except PodiumError as error:
+        return PlanAnswer(error=str(error))
+
+
+def _planned(request: PlanRequest) -> Data:
+    changes = page_changes(request.changes)
+    chosen = source_of(request).choose()
+    found = live_documents(load_access(request.kubeconfig, request.context, request.server))
+    names = {each.item["metadata"]["name"] for each in found.documents if each.kind == "Node"}
+    check_added_nodes(changes, names)
+    data = plan_data(found.documents, changes, chosen)
+    notes = list(found.notes())
+    if any(profile.extenders for profile in chosen.profiles):
+        notes.append("extenders are not asked in a plan")
+    return data | {"notes": [*data["notes"], *notes]}
+
+
+def source_of(request: PlanRequest) -> ProfileSource:
+    """What the profiles of the request are made from."""
+    values = dict(request.source)
+    for name in ("feature_gates", "rules"):
+        values[name] = tuple(values[name])
+    return ProfileSource(**values)
+
+
+def main() -> int:
+    """Answer the request on standard input."""
+    os.nice(_NICENESS)
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=PlanRequest)
+    sys.stdout.buffer.write(msgspec.json.encode(answer(request)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,26 +7,31 @@ once more about those without a node.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from podium.lab.contents.loader import Progress
 from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.absence import AbsentObjects
+from podium.library.decision_json import to_json
 from podium.library.pending import is_pending, seen_by
 from podium.library.simulating import open_simulation
-from podium.render.decision.as_json import to_json
+from podium.objects.kinds.registry import POD_GROUP
+from podium.render.decision import pod_group
 from podium.what_if.plan.applying import LIMIT_SECONDS, check_files
 from podium.what_if.plan.changes import Change
 from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy
-from podium.what_if.plan.groups import planned_groups
-from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan
+from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan, PlannedGroup
 from podium.what_if.plan.watching import FollowedPod, PodFollower
 
 if TYPE_CHECKING:
+    from podium.cluster.simulation import Simulation
     from podium.engine.framework.decision import Decision
     from podium.lab.contents.documents import Document
     from podium.library.profile_choice import ChosenProfiles
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.reading.collection import Objects
 
 
 def plan(
@@ -229,3 +234,56 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
             elif not each.message and each.decision.get("node"):
                 node = each.decision["node"]
                 each.message = f"it would go to {node}; the plan ended before that"
+
+
+def planned_groups(
+    plan: Plan, objects: Objects, waiting: Iterable[Pod], simulation: Simulation
+) -> tuple[list[PlannedGroup], dict[str, Decision]]:
+    """The groups that a plan concerns, and the decision about each of their pods that waits.
+
+    *simulation* has the cluster without the *waiting* pods. Every group is decided about on its
+    own, and nothing is carried out.
+    """
+    concerned = {each.new_pod for each in plan.moved}
+    concerned |= {each.pod for each in plan.created} | {each.pod for each in plan.pending}
+    members: defaultdict[str, list[Pod]] = defaultdict(list)
+    for pod in objects.pods:
+        if pod.group and not pod.finished:
+            members[pod.group].append(pod)
+    pending: defaultdict[str, list[Pod]] = defaultdict(list)
+    for pod in waiting:
+        if pod.group:
+            pending[pod.group].append(pod)
+    decisions: dict[str, Decision] = {}
+    found: list[PlannedGroup] = []
+    minimum = {group.key: group.min_count for group in objects.of(POD_GROUP)}
+    for key in sorted(members):
+        pods = members[key]
+        placed = {each.key: each.spec.node_name for each in pods if each.spec.node_name}
+        needed = minimum.get(key, 1)
+        if len(placed) >= needed and not any(each.key in concerned for each in pods):
+            continue
+        group = PlannedGroup(
+            group=key,
+            min_count=needed,
+            placed=placed,
+            without_node=[each.key for each in pods if not each.spec.node_name],
+            missing=max(needed - len(placed), 0),
+        )
+        if pending[key]:
+            decisions.update(_explained_group(group, pending[key], simulation))
+        found.append(group)
+    return found, decisions
+
+
+def _explained_group(
+    group: PlannedGroup, pods: list[Pod], simulation: Simulation
+) -> dict[str, Decision]:
+    """Add the next cycle of a group, and what it says."""
+    tried = sorted(pods, key=lambda pod: -pod.priority)
+    cycle, decisions = simulation.groups.look(group.group, tried)
+    if cycle is None:
+        group.why = [decisions[tried[0].key].message]
+    else:
+        group.cycle, group.why = pod_group.as_json(cycle), pod_group.told(cycle)
+    return decisions

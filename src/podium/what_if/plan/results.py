@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from podium.render.planning.text import as_html
+from podium.library.frames import TabularAnswer
+from podium.render.plain import counted
 
 API_VERSION = "podium/v1"
 
@@ -142,7 +143,7 @@ class TimelineEvent(PlanValue):
     text: str
 
 
-class Plan(PlanValue):
+class Plan(PlanValue, TabularAnswer):
     """What follows from the changes."""
 
     api_version: str = API_VERSION
@@ -170,11 +171,7 @@ class Plan(PlanValue):
 
     def __repr__(self) -> str:
         """What follows, in one sentence."""
-        return f"<Plan: {_reports().summary(self)}>"
-
-    def _repr_html_(self) -> str:
-        """The report, for notebooks."""
-        return as_html(_reports().report(self))
+        return f"<Plan: {self.summary()}>"
 
     def __getitem__(self, name: str) -> list[PodOutcome]:
         """What became of a pod, or of the pods of a workload, by name or by part of it."""
@@ -198,11 +195,27 @@ class Plan(PlanValue):
             *((p.pod, "", "evicted", p.node, "", f"for {p.preemptor}") for p in self.evicted),
         ]
 
-    def to_frame(self) -> dict[str, Any]:
-        """A row for each pod in columns, which pandas and polars take."""
-        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
-
-        return frame(self)
+    def summary(self) -> str:
+        """What follows, in one sentence."""
+        parts = []
+        if self.interrupted:
+            parts.append("interrupted")
+        if self.moved:
+            parts.append(f"{counted(len(self.moved), 'pod')} moved")
+        if self.created:
+            parts.append(f"{counted(len(self.created), 'pod')} new")
+        removed = sum(each.wanted for each in self.gone)
+        if removed:
+            parts.append(f"{counted(removed, 'pod')} removed")
+        if self.evicted:
+            parts.append(f"{counted(len(self.evicted), 'pod')} evicted by preemption")
+        if self.blocked:
+            parts.append(f"{counted(len(self.blocked), 'eviction')} blocked")
+        lost = len(self.gone) - removed
+        if lost:
+            parts.append(f"{counted(lost, 'pod')} gone and not created anew")
+        parts += _left_text(self)
+        return f"{', '.join(parts)}, after {seconds_text(self.seconds)}"
 
     @property
     def leaves_pods(self) -> bool:
@@ -236,7 +249,20 @@ def _is_named(each: PodOutcome, name: str) -> bool:
     return any(f"/{text}".endswith(f"/{name}") for text in names if text)
 
 
-def _reports() -> Any:
-    from podium.what_if.plan import plan_report  # noqa: PLC0415  reads these results
+def _left_text(plan: Plan) -> list[str]:
+    """How many pods have no node now, and how many of those had none before."""
+    fresh = [each for each in plan.pending if not each.was_pending]
+    unknown = sum(bool(each.unknown) for each in fresh)
+    left, before = len(fresh) - unknown, len(plan.pending) - len(fresh)
+    none = "no more pods without a node" if before else "no pod without a node"
+    parts = [f"{counted(left, 'pod')} without a node" if left else none]
+    if unknown:
+        parts.append(f"{counted(unknown, 'pod')} whose node is not known")
+    if before:
+        parts.append(f"{counted(before, 'pod')} pending as before")
+    return parts
 
-    return plan_report
+
+def seconds_text(seconds: float) -> str:
+    """A duration, in seconds or minutes."""
+    return f"{seconds:.1f}s" if seconds < 120 else f"{seconds / 60:.1f}m"

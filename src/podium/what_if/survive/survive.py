@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.library.absence import AbsentObjects
+from podium.library.frames import TabularAnswer
 from podium.library.parallel import in_parallel
 from podium.library.pending import is_pending, pending, seen_by
 from podium.library.simulating import open_simulation
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 from podium.profiles.similar_names import did_you_mean
-from podium.render.planning.text import as_html
 from podium.what_if.plan.results import API_VERSION, PlanValue
 from podium.what_if.plan.workloads import (
     Workloads,
@@ -91,7 +91,7 @@ class DomainLoss(PlanValue):
         return -len(self.left), -len(below), -len(self.budgets), self.value
 
 
-class Survival(PlanValue):
+class Survival(PlanValue, TabularAnswer):
     """The losses of all domains, the worst first."""
 
     api_version: str = API_VERSION
@@ -110,12 +110,6 @@ class Survival(PlanValue):
         worst = sum(bool(each.left) for each in self.domains)
         return f"<Survival: {self.label}: {worst} of {len(self.domains)} leave pods without a node>"
 
-    def _repr_html_(self) -> str:
-        """The report, for notebooks."""
-        from podium.what_if.survive.survive_report import report  # noqa: PLC0415  reads these results
-
-        return as_html(report(self))
-
     def __getitem__(self, value: str) -> DomainLoss:
         """The loss of one domain."""
         found = next((each for each in self.domains if each.value == value), None)
@@ -133,12 +127,6 @@ class Survival(PlanValue):
             )
             for d in self.domains
         ]
-
-    def to_frame(self) -> dict[str, Any]:
-        """A row for each loss in columns, which pandas and polars take."""
-        from podium.library.frames import frame  # noqa: PLC0415  brings NumPy
-
-        return frame(self)
 
     @property
     def leaves_pods(self) -> bool:

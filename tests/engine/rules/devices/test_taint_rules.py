@@ -12,12 +12,12 @@ from builders_v1_36 import current, decision, spec_with
 from podium.engine.framework.decision import Decision
 from podium.engine.rows.rows import OneRow
 from podium.library.profiles import default_profile
-from podium.objects.kinds.device_checks import check_taint_rule
 from podium.objects.kinds.devices import (
     DeviceClass,
     DeviceTaintRule,
     ResourceClaim,
     ResourceSlice,
+    check_taint_rule,
 )
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, PodResourceClaim

@@ -696,7 +696,7 @@ class CounterCache:
 
     def __init__(self, in_use: ResourceClaims) -> None:
         self._in_use = in_use
-        self._left: dict[int, tuple[DevicePool, dict[str, dict[str, int]]]] = {}
+        self._left: dict[DevicePool, dict[str, dict[str, int]]] = {}
 
     def forget(self) -> None:
         """Devices were taken or given back: compute again what is left."""
@@ -704,10 +704,10 @@ class CounterCache:
 
     def of(self, pool: DevicePool) -> Mapping[str, Mapping[str, int]]:
         """Billionths of each counter that are left, less than nothing if too much is in use."""
-        known = self._left.get(id(pool))
+        known = self._left.get(pool)
         if known is None:
-            known = self._left[id(pool)] = (pool, self._compute(pool))
-        return known[1]
+            known = self._left[pool] = self._compute(pool)
+        return known
 
     def _compute(self, pool: DevicePool) -> dict[str, dict[str, int]]:
         left = {name: dict(amounts) for name, amounts in pool.counters.items()}

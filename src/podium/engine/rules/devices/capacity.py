@@ -10,9 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from podium.objects.canonical_quantity import canonical, in_binary
 from podium.objects.names import quoted
-from podium.objects.quantity import nano, value
+from podium.objects.quantity import canonical, in_binary, nano, value
 
 if TYPE_CHECKING:
     from podium.objects.kinds.devices import CapacityPolicy, CapacityRange, Device, DeviceCapacity

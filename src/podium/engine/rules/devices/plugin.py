@@ -77,11 +77,10 @@ from podium.engine.rules.plugins import MAX_SCORE, always, is_self
 from podium.engine.rules.scaled_score import ScaledScore
 from podium.engine.state.reservation import ClaimPlan, DevicePlan
 from podium.engine.state.verdicts import FITS, Reason
-from podium.objects.durations import SECOND, text_of
 from podium.objects.field_errors import child, forbidden, invalid
-from podium.objects.go_json import go_json
-from podium.objects.go_types import DURATION_POINTER
+from podium.objects.go_types import DURATION_POINTER, go_json
 from podium.objects.selectors.selectors import node_terms
+from podium.objects.times import SECOND, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence

@@ -104,7 +104,7 @@ class OfferedDevice:
         return self._variables
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class DevicePool:
     """A pool as it is seen from some nodes."""
 

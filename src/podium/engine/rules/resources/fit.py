@@ -52,8 +52,7 @@ from podium.engine.state.accounting import FLOORS, NATIVE, pod_requests, rounded
 from podium.engine.state.pod_class import KeptPerClass, once_per_requests
 from podium.engine.state.verdicts import Reason
 from podium.objects.field_errors import child, forbidden, invalid, required, unsupported
-from podium.objects.go_json import go_json
-from podium.objects.go_types import INT64, STRING, STRINGS, Slice, named, record
+from podium.objects.go_types import INT64, STRING, STRINGS, Slice, go_json, named, record
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.names import quoted

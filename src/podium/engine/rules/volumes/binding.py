@@ -57,16 +57,18 @@ from podium.engine.rules.volumes.shared import VolumeError, class_name, told_by_
 from podium.engine.state.reservation import VolumePlan
 from podium.engine.state.verdicts import Reason
 from podium.objects.field_errors import child, invalid
-from podium.objects.go_json import go_json
-from podium.objects.go_types import INT64, Slice
-from podium.objects.kinds.in_tree_volumes import (
+from podium.objects.go_types import INT64, Slice, go_json
+from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.storage import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    StorageClass,
     UntranslatableError,
     handed_over,
     older_kind,
     reachable_from,
 )
-from podium.objects.kinds.pod import Pod
-from podium.objects.kinds.storage import CsiDriver, CsiNode, CsiStorageCapacity, StorageClass
 from podium.objects.quantity import nano, value
 from podium.objects.selectors.selectors import (
     SelectorError,

@@ -48,17 +48,18 @@ from podium.engine.rules.volumes.volume_ledger import (
 )
 from podium.engine.state.pod_class import once_per_form
 from podium.engine.state.verdicts import Reason
-from podium.objects.kinds.in_tree_volumes import (
+from podium.objects.kinds.pod import Pod, Volume
+from podium.objects.kinds.storage import (
     SUCCESSORS,
+    CsiNode,
     UntranslatableError,
+    VolumeAttachment,
     handle,
     handle_of,
     made_by,
     nameless,
     older_kind,
 )
-from podium.objects.kinds.pod import Pod, Volume
-from podium.objects.kinds.storage import CsiNode, VolumeAttachment
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.storage import VolumeAttachment
 
-#: The key of an object that was looked up: id of its shelf, namespace and name.
-Looked = tuple[int, str, str]
+#: The key of an object that was looked up: its shelf, namespace and name.
+Looked = tuple["Shelf[Any]", str, str]
 NO_LIMIT = 1 << 62
 #: The limit that a volume counts against, and its name.
 LimitedVolume = tuple[str, str]
@@ -77,12 +77,12 @@ class Lookups:
 
     def get(self, shelf: Shelf[Any], name: str, namespace: str = "default") -> Any:
         """The object with this name; None if there is none."""
-        self.noted.add((id(shelf), namespace, name))
+        self.noted.add((shelf, namespace, name))
         return shelf.get(name, namespace)
 
     def attached(self, shelf: Attachments, node: str) -> Iterable[VolumeAttachment]:
         """The VolumeAttachments of a node."""
-        self.noted.add((id(shelf), shelf.BY_NODE, node))
+        self.noted.add((shelf, shelf.BY_NODE, node))
         return shelf.to_node(node)
 
 
@@ -213,7 +213,7 @@ class VolumeLedger:
             if changes is None:
                 return None
             for namespace, name in changes:
-                rows |= self._watching.get((id(shelf), namespace, name), set())
+                rows |= self._watching.get((shelf, namespace, name), set())
         return rows
 
     def _add_pods(self, row: int) -> bool:

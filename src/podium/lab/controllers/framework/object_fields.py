@@ -54,6 +54,20 @@ def condition(item: JsonObject, kind: str) -> JsonObject:
     return _NO_CONDITION
 
 
+def new_condition(
+    before: JsonObject, kind: str, status: str, reason: str, message: str, *, at: str
+) -> JsonObject:
+    """A condition of the time *at*; while its status stays, it keeps the time of *before*."""
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": since or at,
+        "reason": reason,
+        "message": message,
+    }
+
+
 def controller_of(item: JsonObject) -> JsonObject | None:
     """The owner reference of the managing controller."""
     for reference in item["metadata"].get("ownerReferences") or ():

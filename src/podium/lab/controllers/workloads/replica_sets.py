@@ -17,6 +17,7 @@ from podium.lab.controllers.framework.object_fields import (
     condition,
     is_terminating,
     key_of,
+    new_condition,
     replicas_of,
     uid_of,
 )
@@ -119,15 +120,8 @@ class ReplicaSetController(PodOwningController[Key]):
         before = condition(owner, "ReplicaFailure")
         if before.get("reason") == "FailedCreate":  # the message names another pod every time
             return [before]
-        return [
-            {
-                "type": "ReplicaFailure",
-                "status": "True",
-                "lastTransitionTime": self.cluster.timestamp(),
-                "reason": "FailedCreate",
-                "message": failure.message,
-            }
-        ]
+        at, message = self.cluster.timestamp(), failure.message
+        return [new_condition({}, "ReplicaFailure", "True", "FailedCreate", message, at=at)]
 
 
 class ReplicationManager(ReplicaSetController):

@@ -1,1 +1,0 @@
-"""The results of planning as values, as JSON and as lines of text."""

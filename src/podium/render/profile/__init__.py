@@ -1,1 +1,0 @@
-"""Profiles and configurations as tables."""
