@@ -1,4 +1,4 @@
-"""Random expressions with the answers of kube-scheduler v1.37's compiler of selectors.
+"""Random expressions with the answers on which kube-scheduler v1.36.4 and v1.37 agree.
 
 The expressions are those of `test_random_expressions`, about the same device. An answer is true,
 false, or an error; the text of an error is recorded where it does not name types of Go. The

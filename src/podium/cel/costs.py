@@ -71,10 +71,6 @@ def _traversed(first: Any, *_: Any) -> int:
     return _tenth(size_of(first))
 
 
-def _second_traversed(_: Any, second: Any) -> int:
-    return _tenth(size_of(second))
-
-
 def _traversed_twice(first: Any, *_: Any) -> int:
     return _tenth(size_of(first) * 2)
 
@@ -175,10 +171,10 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
     ),
     **dict.fromkeys(
         ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR",
-         "quantity", "isQuantity", "semver", "isSemver", "strings.quote", "format"),
+         "quantity", "isQuantity", "semver", "isSemver", "startsWith", "endsWith",
+         "strings.quote", "format"),
         _traversed,
     ),
-    **dict.fromkeys(("startsWith", "endsWith"), _second_traversed),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _traversed_twice),
     "join": _joined,
     "find": pattern_cost,

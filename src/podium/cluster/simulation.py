@@ -268,9 +268,10 @@ class Simulation:
                 decision.error = f'running PreBind plugin "{DEVICES}": {writes.error}'
                 decision.failed_plugin = DEVICES
                 decision.node, decision.reservations = None, {}
-        victims = decision.preemption.victims if decision.preemption is not None else ()
-        columns = self.cache.columns
-        nodes = tuple(columns.nodes.names[columns.pods.by_uid[uid].row] for uid in victims)
+        if decision.preemption is None:
+            return Step(pod, attempt, decision, writes, group)
+        names, placed = self.cache.columns.nodes.names, self.cache.columns.pods.by_uid
+        nodes = tuple(names[placed[uid].row] for uid in decision.preemption.victims)
         return Step(pod, attempt, decision, writes, group, nodes)
 
     def attempt(
