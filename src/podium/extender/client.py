@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -34,7 +35,7 @@ from podium.kube.errors import words
 from podium.kube.failure_log import FailureLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from podium.engine.framework.decision import Victims
@@ -255,6 +256,31 @@ class _ExchangeError(Exception):
 def _error(extender: Extender, text: str) -> str:
     """The error text of a reply; v1.13 takes it for a format of Go without arguments."""
     return wire.go_format(text) if extender.protocol.formats_errors else text
+
+
+class BlockingClient:
+    """Sends one question at a time and blocks until the reply is there."""
+
+    def __init__(self, client: ExtenderClient, runner: asyncio.Runner) -> None:
+        self._runner = runner
+        self.client = client
+
+    def __call__(self, question: Question | Together) -> Reply | tuple[Reply, ...]:
+        """Send a question of the cycle and return the reply."""
+        return self._runner.run(self.client.ask(question))
+
+
+@contextmanager
+def blocking_client(
+    lookup: Lookup, warn: Callable[[str], None] | None = None
+) -> Iterator[BlockingClient]:
+    """A blocking client; leaving the context closes its connections."""
+    with asyncio.Runner() as runner:
+        client = BlockingClient(ExtenderClient(lookup, warn), runner)
+        try:
+            yield client
+        finally:
+            runner.run(client.client.__aexit__())
 
 
 _FILES = {"ca_file": "caFile", "cert_file": "certFile", "key_file": "keyFile"}
