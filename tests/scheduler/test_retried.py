@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from manifests import device_slice
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.framework.declaration import EventContext
 from podium.engine.rules.plugins import never
 from podium.generations.v1_36 import V1_36
