@@ -33,7 +33,7 @@ from podium.releases import DEFAULT_RELEASE, RELEASES
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult
-from podium.serving.access.page_access import PagesBeside
+from podium.serving.access.delegated_access import PagesBeside
 from podium.serving.endpoints.health import Health
 from podium.serving.endpoints.http_server import application
 from podium.serving.page_data.activity import ActivityObserver

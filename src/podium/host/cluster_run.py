@@ -321,10 +321,14 @@ class ClusterRun:
     def _serve_securely(
         self, stack: AsyncExitStack, secure: SecurePort, thread: LoopThread
     ) -> None:
-        from podium.serving.access.authority_lookup import AuthorityLookup  # noqa: PLC0415
-        from podium.serving.access.client_certificates import ServerTls  # noqa: PLC0415
-        from podium.serving.access.delegated_access import DelegatedAccess  # noqa: PLC0415
-        from podium.serving.access.page_access import TokenCookie  # noqa: PLC0415
+        from podium.serving.access.client_certificates import (  # noqa: PLC0415
+            AuthorityLookup,
+            ServerTls,
+        )
+        from podium.serving.access.delegated_access import (  # noqa: PLC0415
+            DelegatedAccess,
+            TokenCookie,
+        )
         from podium.serving.access.serving_certificate import serving_certificate  # noqa: PLC0415
         from podium.serving.endpoints.http_server import listening, serve_on  # noqa: PLC0415
 
@@ -352,7 +356,7 @@ class ClusterRun:
 
     def _with_pages(self, app: Any, *, changes: bool) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""
-        from podium.serving.access.page_access import PagesBeside  # noqa: PLC0415
+        from podium.serving.access.delegated_access import PagesBeside  # noqa: PLC0415
         from podium.web.app import pages  # noqa: PLC0415
 
         if self._page_data is None:

@@ -34,7 +34,7 @@ from podium.scheduler.telemetry.metrics import Metrics
 from podium.scheduler.telemetry.rule_timings import RuleTimings
 from podium.scheduler.telemetry.slow_trace import SLOW_SECONDS, SlowTrace
 from podium.serving.endpoints.health import Health
-from podium.serving.page_data.waiting import waiting_data
+from podium.serving.page_data.activity import waiting_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

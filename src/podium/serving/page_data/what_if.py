@@ -3,21 +3,42 @@
 Both runs start with the same nodes and pods and place the same pods in the same order, so every
 difference comes from the profiles. The real placements may differ from both runs, since nodes have
 changed meanwhile.
+
+The same copy of the cluster answers what a manifest would become, and what would make a pending pod
+fit. Nothing of this touches the scheduler or the cluster.
 """
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from msgspec.structs import replace
+
 from podium.cluster.simulation import Simulation
-from podium.errors import ConfigError
+from podium.errors import ConfigError, InputError
+from podium.library.explained_causes import add_causes
+from podium.objects.completing.defaults import with_defaults
+from podium.objects.completing.expand import expand
+from podium.objects.kinds.registry import DAEMON_SET, PRIORITY_CLASS
+from podium.objects.reading.decode import decode
+from podium.objects.reading.validate import validate
+from podium.serving.page_data.decision_data import DRY_RUN, decision_data
+from podium.what_if.fix.fix import apply_fix, fix
+from podium.what_if.fix.results import Edit, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from podium.engine.framework.profile import Profile
+    from podium.objects.kinds.node import Node
+    from podium.objects.kinds.pod import Pod
+    from podium.objects.kinds.workloads import PriorityClass
+    from podium.objects.reading.collection import Objects
     from podium.scheduler.state.cluster_copy import LiveCopy
+
 
 Data = dict[str, Any]
 
@@ -130,3 +151,120 @@ def _per_node(
     changed = [(name, old, new) for name, (old, new) in counts.items() if old != new]
     changed.sort(key=lambda each: (-abs(each[2] - each[1]), each[0]))
     return [{"node": name, "before": old, "after": new} for name, old, new in changed[:20]]
+
+
+_WHERE: Final = "manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestPod:
+    """The pod of a manifest, and notes about what was left out or assumed."""
+
+    pod: Pod
+    notes: tuple[str, ...]
+
+
+def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClass]) -> ManifestPod:
+    """The first pod that the manifest describes, with defaults filled in."""
+    written = decode(data, _WHERE)
+    validate(written)
+    others = [kind for kind, _, _ in written.everything() if kind not in _MAKES_PODS]
+    notes = [f"{kind} is not a pod and was left aside" for kind in dict.fromkeys(others)]
+    notes += [f"{kind} is not known here and was left aside" for kind in written.unknown_kinds]
+    classes = written.of(PRIORITY_CLASS)
+    known = {each.name for each in classes}
+    classes += [each for each in priorities if each.name not in known]
+    if written.of(DAEMON_SET):
+        written.nodes = list(nodes)
+    pods = expand(with_defaults(written)).pods
+    if not pods:
+        raise InputError(
+            "asks for no pod",
+            where=_WHERE,
+            hint="give a Pod, or something that makes pods, like a Deployment",
+        )
+    pod = pods[0]
+    if len(pods) > 1:
+        notes.insert(0, f"the manifest asks for {len(pods)} pods; this is the first, {pod.key}")
+    if pod.spec.node_name:
+        notes.append(f"the pod names its node, {pod.spec.node_name}; decided as if it did not")
+    return ManifestPod(_fresh(pod), tuple(notes))
+
+
+_MAKES_PODS: Final = frozenset(
+    {
+        "Pod",
+        "ReplicationController",
+        "ReplicaSet",
+        "StatefulSet",
+        "Deployment",
+        "Job",
+        "DaemonSet",
+        "PriorityClass",
+    }
+)
+
+
+def _fresh(pod: Pod) -> Pod:
+    """The pod without node, nomination and phase."""
+    status = replace(pod.status, nominated_node_name="", phase="")
+    return replace(pod, spec=replace(pod.spec, node_name=""), status=status)
+
+
+class _PostedEdit(msgspec.Struct):
+    """An edit as a page sends it back."""
+
+    action: str
+    kind: str
+    names: list[str]
+    patch: list[dict[str, Any]]
+    like: str = ""
+
+
+def found_fixes(objects: Objects, pod: Pod, profile: Profile) -> Data:
+    """The fixes for a pending pod of the objects."""
+    found = fix(objects, pod, profile)
+    data = found.as_json()
+    for fixed, each in zip(found.fixes, data["fixes"], strict=True):
+        for edit, written in zip(fixed.edits, each["edits"], strict=True):
+            written |= {"kind": edit.kind, "names": list(edit.names), "like": edit.like}
+    return data
+
+
+def read_fix(request: Mapping[str, Any]) -> Fix:
+    """The fix that a page sends back."""
+    try:
+        edits = msgspec.convert(request.get("edits"), list[_PostedEdit])
+    except msgspec.ValidationError as error:
+        hint = "send one of the fixes as it was given"
+        raise InputError(f"edits cannot be read: {error}", hint=hint) from None
+    return Fix(
+        tuple(
+            Edit(e.action, "", e.kind, tuple(e.names), tuple(e.patch), "", 0.0, e.like)
+            for e in edits
+        ),
+        "",
+    )
+
+
+def tried_fix(objects: Objects, pod: Pod, profile: Profile, posted: Fix) -> Data:
+    """The decision about the pod after the edits of a fix."""
+    try:
+        after = apply_fix(objects, posted)
+    except (msgspec.ValidationError, LookupError, ValueError, TypeError) as error:
+        raise InputError(f"an edit cannot be made: {error}") from None
+    wanted = next((each for each in after.pods if each.key == pod.key), None)
+    if wanted is None:
+        raise InputError(f"the edits remove the pod {pod.key} itself")
+    after.pods = [each for each in after.pods if each.key != pod.key]
+    simulation = Simulation(profile)
+    simulation.load(after)
+    decision = simulation.attempt(wanted, recording=True)
+    add_causes(simulation.cache.columns, wanted, profile, decision)
+    return decision_data(
+        decision,
+        source=DRY_RUN,
+        ties=profile.ties,
+        max_score=profile.max_score,
+        never=wanted.spec.preemption_policy == "Never",
+    )
