@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from podium.past.format.reading import Entry, History, Torn
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"-v": "--all"})
 @click.argument("path", metavar="HISTORY", type=click.Path())
 @output_flag("table", "json", "yaml")
-@click.option(
-    *("-v", "--all", "verbose"),
-    is_flag=True,
-    help="Log verbosity: list ties and other orders, too.",
-)
+@click.option("--all", "verbose", is_flag=True, help="List ties and other orders, too.")
 @profile_flags
 @follows_history
 def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int:
