@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from builders import node, pod
-from podium.cluster.queue.queued_pod import Pool, Turn
+from podium.cluster.queue.entities import Pool, Turn
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender
 from podium.engine.framework.rule import PermitRule, ReserveRule

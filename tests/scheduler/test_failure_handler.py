@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.rule import Refused

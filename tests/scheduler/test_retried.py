@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.framework.declaration import EventContext
 from podium.engine.rules.plugins import never
 from podium.generations.v1_36 import V1_36

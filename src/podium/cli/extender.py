@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from podium.engine.framework.profile import Profile
-    from podium.extender.api_server import ClusterFollower
+    from podium.extender.cluster_state import ClusterFollower
     from podium.extender.security import ExtenderGuard
 
 
@@ -104,10 +104,11 @@ def extender(
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
     """  # noqa: D301  click reads the escape
-    from podium.extender.api_server import ClusterFollower  # noqa: PLC0415  brings engine and server
-    from podium.extender.cluster_state import ExtenderState  # noqa: PLC0415
-    from podium.extender.server import ExtenderApp  # noqa: PLC0415
-    from podium.extender.verbs import ExtenderVerbs  # noqa: PLC0415
+    from podium.extender.cluster_state import (  # noqa: PLC0415  brings engine and server
+        ClusterFollower,
+        ExtenderState,
+    )
+    from podium.extender.server import ExtenderApp, ExtenderVerbs  # noqa: PLC0415
 
     if client_ca_file and not tls_cert_file:
         raise ConfigError("--client-ca-file needs https", hint="give --tls-cert-file as well")

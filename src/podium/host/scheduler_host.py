@@ -20,7 +20,7 @@ from podium.host.options import scheduler_options
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.failure_log import FailureLog
-from podium.kube.patience import RESTART_PAUSES
+from podium.kube.pauses import RESTART_PAUSES
 from podium.kube.recorder import EventRecorder
 from podium.past.decisions.decision_log import DecisionLog
 from podium.scheduler.placing.pod_events import NoEvents

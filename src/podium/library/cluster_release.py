@@ -16,7 +16,7 @@ import msgspec
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
-from podium.kube.patience import PAUSES, answered
+from podium.kube.pauses import PAUSES, answered
 from podium.library.default_generation import configured_generation
 from podium.library.profile_choice import by_policy
 from podium.profiles.policy.build import parse_policy

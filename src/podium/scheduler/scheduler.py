@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.cluster.cache.trimming import Trimmer
+from podium.cluster.cache.columns import Trimmer
 from podium.cluster.pod_groups.cycle import failed_before, not_found, own_decision
+from podium.cluster.queue.entities import GroupTurn, Pool
 from podium.cluster.queue.group_queue import GroupQueue
-from podium.cluster.queue.queued_group import GroupTurn
-from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.verification import Verification
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.group_decision import SUCCESS
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from podium.cluster.cache.cache import Cache
+    from podium.cluster.queue.entities import Turn
     from podium.cluster.queue.queue import SchedulingQueue
-    from podium.cluster.queue.queued_pod import Turn
     from podium.cluster.verification import Discrepancy
     from podium.engine.cycle.ties import Ties
     from podium.engine.framework.group_decision import GroupDecision, MemberResult

@@ -14,10 +14,10 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from podium.kube.address import TOKEN_PATH
 from podium.kube.http_rules import (
     LOOPBACK,
     READING,
+    TOKEN_PATH,
     bearer_of,
     host_name,
     is_of_other_site,

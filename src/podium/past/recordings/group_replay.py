@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.entities import GroupTurn, Pool
 from podium.cluster.queue.group_queue import GroupQueue
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import QueueOptions
-from podium.cluster.queue.queued_group import GroupTurn
-from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.wakeups.hints import hint_rules
 from podium.cluster.wakeups.wakeups import Added, Deleted
 from podium.render.recording import pod_groups
@@ -25,7 +24,7 @@ from podium.render.recording import pod_groups
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.cluster.simulation import Simulation
     from podium.objects.kinds.meta import JsonObject
     from podium.objects.kinds.pod import Pod

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.group_decision import ERROR
 from podium.kube.errors import ApiError
@@ -30,7 +30,7 @@ from podium.scheduler.state.observers import ATTEMPT_FAILED
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.engine.framework.decision import ClaimRelease, Decision
     from podium.engine.framework.group_decision import GroupPreemption, MemberResult
     from podium.engine.framework.profile import Profile

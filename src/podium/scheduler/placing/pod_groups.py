@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from podium.cluster.pod_groups.condition import condition_after, with_condition
+from podium.cluster.pod_groups.cycle import condition_after, with_condition
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod_group import API_VERSION
 from podium.scheduler.state.clock import written

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from podium.cluster.queue.queued_pod import scheduled_condition
+from podium.cluster.queue.entities import scheduled_condition
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
 from podium.scheduler.state.clock import written

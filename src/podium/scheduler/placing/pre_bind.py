@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from podium.cluster.claim_versions import ClaimWriteError
+from podium.cluster.claims import ClaimWriteError
 from podium.engine.rows.rows import OneRow
 from podium.engine.state.reservation import PreBindSteps
 from podium.kube.errors import ApiError
