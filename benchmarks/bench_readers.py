@@ -25,6 +25,7 @@ from measuring import profiles, script
 
 from podium.engine.framework.profile import Profile
 from podium.host.cluster_program import SWITCH_SECONDS
+from podium.host.event_loop import collect_rarely
 from podium.host.loop_thread import LoopThread
 from podium.host.serving_thread import AcrossLoops
 from podium.objects.kinds.registry import KINDS
@@ -227,8 +228,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  as `script` calls i
         asked = {name: partial(_ask, app, *each) for name, each in QUESTIONS.items()}
         # As `podium run` does it.
         gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        collect_rarely()
         sys.setswitchinterval(SWITCH_SECONDS)
         return {
             name: await _with_readers(ask, scheduler, profile, seconds, waker)
