@@ -325,10 +325,8 @@ class ClusterRun:
             AuthorityLookup,
             ServerTls,
         )
-        from podium.serving.access.delegated_access import (  # noqa: PLC0415
-            DelegatedAccess,
-            TokenCookie,
-        )
+        from podium.serving.access.delegated_access import DelegatedAccess  # noqa: PLC0415
+        from podium.serving.access.page_access import TokenCookie  # noqa: PLC0415
         from podium.serving.access.serving_certificate import serving_certificate  # noqa: PLC0415
         from podium.serving.endpoints.http_server import listening, serve_on  # noqa: PLC0415
 
@@ -356,7 +354,7 @@ class ClusterRun:
 
     def _with_pages(self, app: Any, *, changes: bool) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""
-        from podium.serving.access.delegated_access import PagesBeside  # noqa: PLC0415
+        from podium.serving.access.page_access import PagesBeside  # noqa: PLC0415
         from podium.web.app import pages  # noqa: PLC0415
 
         if self._page_data is None:
@@ -366,7 +364,7 @@ class ClusterRun:
     def page_data(self) -> PageData:
         """What the pages read of the scheduler, once the host is entered."""
         from podium.serving.page_data.page_data import PageData  # noqa: PLC0415
-        from podium.serving.page_data.profile_text import dumped  # noqa: PLC0415
+        from podium.serving.page_data.profile_data import dumped  # noqa: PLC0415
 
         scheduler = self.host.scheduler
         assert scheduler is not None

@@ -6,9 +6,7 @@ server's aggregation layer: the proxy says in headers for whom it asks. Both are
 ConfigMap `kube-system/extension-apiserver-authentication`; a file takes the place of the first.
 
 A connection without a certificate is accepted, and its requests may have a token. One with a
-certificate of any other authority is refused before the first request. The authorities are read at
-the start and every minute. A cluster that does not publish them is no obstacle: tokens are accepted
-all the same, and a line of the log says what is missing.
+certificate of any other authority is refused before the first request.
 
 Upstream: apiserver/pkg/server/options (DelegatingAuthentication), authentication/request/x509 and
 headerrequest.
@@ -33,10 +31,9 @@ from podium.kube.failure_log import FailureLog
 from podium.serving.access.delegated_access import User
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from starlette.types import Receive, Scope, Send
-
 
 #: Where a cluster publishes its authorities.
 CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

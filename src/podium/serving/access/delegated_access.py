@@ -5,11 +5,6 @@ whether they may by a SubjectAccessReview for the path. Answers are kept for ten
 are open to all, so that a kubelet needs no credentials. This is what kube-scheduler does on its
 secure port.
 
-Pages are served beside the endpoints. A browser cannot send a bearer token by itself: it opens the
-address once with `?token=…`; then the token is kept in a cookie that scripts cannot read, and is
-sent on as a bearer. `podium explain --decided` sends such a cookie through the proxy of the API
-server, which keeps the bearer of the request to itself. The API server says what the token may do.
-
 Upstream: apiserver/pkg/server/options (DelegatingAuthentication, DelegatingAuthorization).
 """
 
@@ -20,20 +15,14 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
-from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
 from podium.kube.errors import ApiError
-from podium.kube.http_rules import READING, is_of_other_site
-from podium.kube.leader import COOKIE
-from podium.web.app import serves
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
-
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -240,66 +229,3 @@ async def _send(send: Send, code: int, reason: str, message: str) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": code, "headers": headers})
     await send({"type": "http.response.body", "body": msgspec.json.encode(status)})
-
-
-class PagesBeside:
-    """The pages on their paths, and another application on all others."""
-
-    def __init__(self, app: Any, pages: Any) -> None:
-        self._app, self._pages = app, pages
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on to the one or the other; pages of other sites may only read."""
-        if not serves(scope.get("path", "")):
-            await self._app(scope, receive, send)
-        elif scope.get("method") in READING or not is_of_other_site(dict(scope["headers"])):
-            await self._pages(scope, receive, send)
-        else:
-            await send({"type": "http.response.start", "status": 403, "headers": []})
-            await send({"type": "http.response.body", "body": b"requests of other sites\n"})
-
-
-class TokenCookie:
-    """Turns the token in a cookie into a bearer, and a token in the address into a cookie."""
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on with its credentials, or answer with the cookie."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        token = query.pop("token", "")
-        if token and scope["method"] == "GET" and serves(scope["path"]):
-            await _redirect(send, token, query)
-            return
-        headers = dict(scope["headers"])
-        kept = _cookie(headers.get(b"cookie", b""))
-        if kept and b"authorization" not in headers and not is_of_other_site(headers):
-            bearer = (b"authorization", f"Bearer {kept}".encode("latin-1", "ignore"))
-            scope = {**scope, "headers": [*scope["headers"], bearer]}
-        await self._app(scope, receive, send)
-
-
-def _cookie(header: bytes) -> str:
-    try:
-        found = SimpleCookie(header.decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
-
-
-async def _redirect(send: Any, token: str, query: dict[str, str]) -> None:
-    rest = f"?{urlencode(query)}" if query else ""
-    safe = "".join(each for each in token if each.isalnum() or each in "._-~+/=")
-    cookie = f"{COOKIE}={safe}; Path=/; HttpOnly; Secure; SameSite=Strict"
-    headers = [
-        (b"location", f"./{rest}".encode("ascii", "ignore")),
-        (b"set-cookie", cookie.encode("ascii", "ignore")),
-        (b"cache-control", b"no-store"),
-        (b"referrer-policy", b"no-referrer"),
-    ]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})

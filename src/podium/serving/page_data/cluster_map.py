@@ -1,8 +1,7 @@
-"""The map of the cluster for the page, in few bytes per node and pod, read from the columns.
+"""The map of the cluster for the page, in few bytes per node and pod, and the details of a node.
 
 Nodes are rows. A page that has a map already sends its cursor and gets the rows that changed
-since; zones, workloads and taints are numbered, and each is sent once. The details of one node are
-asked for when they are shown.
+since; zones, workloads and taints are numbered, and each is sent once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
     from podium.past.replay.past_cluster import Moment
-
 
 Data = dict[str, Any]
 

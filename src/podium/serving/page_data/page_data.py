@@ -27,14 +27,13 @@ from podium.profiles.policy.build import Options
 from podium.releases import RELEASES
 from podium.render.decision.analysis import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
-from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.cluster_copy import (
     ClusterCopies,
     LiveCopy,
     all_objects,
+    beside_decisions,
     until_few_are_left,
 )
-from podium.serving.page_data.activity import group_data, waiting_data
 from podium.serving.page_data.cluster_map import (
     ClusterMap,
     cluster_at,
@@ -42,13 +41,17 @@ from podium.serving.page_data.cluster_map import (
     totals,
     workload,
 )
-from podium.serving.page_data.comparing import (
-    ConfigurationComparison,
-    found_capacity,
-    seeds_in,
+from podium.serving.page_data.decision_data import (
+    DRY_RUN,
+    HISTORY,
+    NOW,
+    RECORDED,
+    decision_data,
+    group_data,
+    waiting_data,
 )
-from podium.serving.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
-from podium.serving.page_data.profile_text import (
+from podium.serving.page_data.manifest import pod_in
+from podium.serving.page_data.profile_data import (
     ProfileText,
     form,
     read_profiles,
@@ -56,10 +59,12 @@ from podium.serving.page_data.profile_text import (
     written,
 )
 from podium.serving.page_data.what_if import (
+    ConfigurationComparison,
     ReplayComparison,
+    found_capacity,
     found_fixes,
-    pod_in,
     read_fix,
+    seeds_in,
     tried_fix,
 )
 from podium.what_if.compare.compare import NAMED, configuration

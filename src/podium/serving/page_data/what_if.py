@@ -1,44 +1,40 @@
-"""Which placements would change with other profiles: the same pods are placed again by both.
+"""What-if questions of the pages, answered on a copy of the cluster in another thread.
 
-Both runs start with the same nodes and pods and place the same pods in the same order, so every
-difference comes from the profiles. The real placements may differ from both runs, since nodes have
-changed meanwhile.
+The questions: which placements change with other profiles, how configurations compare, how many
+more pods fit, and what would make a pending pod fit. Nothing is placed or changed.
 
-The same copy of the cluster answers what a manifest would become, and what would make a pending pod
-fit. Nothing of this touches the scheduler or the cluster.
+A replay compares two runs. Both start with the same nodes and pods and place the same pods in the
+same order, so every difference comes from the profiles. The real placements may differ from both
+runs, since nodes have changed meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError, InputError
 from podium.library.explained_causes import add_causes
-from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
-from podium.objects.kinds.registry import DAEMON_SET, PRIORITY_CLASS
 from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
 from podium.serving.page_data.decision_data import DRY_RUN, decision_data
+from podium.what_if.capacity.capacity import CapacitySearch, kinds_of
+from podium.what_if.compare.compare import CompareSearch
 from podium.what_if.fix.fix import apply_fix, fix
 from podium.what_if.fix.results import Edit, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from podium.engine.framework.profile import Profile
-    from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
-    from podium.objects.kinds.workloads import PriorityClass
     from podium.objects.reading.collection import Objects
     from podium.scheduler.state.cluster_copy import LiveCopy
-
+    from podium.what_if.compare.results import Comparison, ConfigurationOutcome
 
 Data = dict[str, Any]
 
@@ -153,62 +149,92 @@ def _per_node(
     return [{"node": name, "before": old, "after": new} for name, old, new in changed[:20]]
 
 
-_WHERE: Final = "manifest"
+#: The names of both configurations in an answer.
+TODAY, OTHER = "today's rules", "the other rules"
+#: The most orders of arrival that a page may ask for.
+MOST_SEEDS: Final = 20
+#: How many placements that differ, and pods left over, are listed.
+_MOST_LISTED: Final = 500
+_MANIFEST: Final = "the manifest"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestPod:
-    """The pod of a manifest, and notes about what was left out or assumed."""
-
-    pod: Pod
-    notes: tuple[str, ...]
-
-
-def pod_in(data: bytes, nodes: Iterable[Node], priorities: Iterable[PriorityClass]) -> ManifestPod:
-    """The first pod that the manifest describes, with defaults filled in."""
-    written = decode(data, _WHERE)
-    validate(written)
-    others = [kind for kind, _, _ in written.everything() if kind not in _MAKES_PODS]
-    notes = [f"{kind} is not a pod and was left aside" for kind in dict.fromkeys(others)]
-    notes += [f"{kind} is not known here and was left aside" for kind in written.unknown_kinds]
-    classes = written.of(PRIORITY_CLASS)
-    known = {each.name for each in classes}
-    classes += [each for each in priorities if each.name not in known]
-    if written.of(DAEMON_SET):
-        written.nodes = list(nodes)
-    pods = expand(with_defaults(written)).pods
-    if not pods:
-        raise InputError(
-            "asks for no pod",
-            where=_WHERE,
-            hint="give a Pod, or something that makes pods, like a Deployment",
-        )
-    pod = pods[0]
-    if len(pods) > 1:
-        notes.insert(0, f"the manifest asks for {len(pods)} pods; this is the first, {pod.key}")
-    if pod.spec.node_name:
-        notes.append(f"the pod names its node, {pod.spec.node_name}; decided as if it did not")
-    return ManifestPod(_fresh(pod), tuple(notes))
+def seeds_in(request: Mapping[str, Any]) -> int:
+    """How many orders of arrival a form asks for."""
+    seeds = request.get("seeds", 0)
+    if not isinstance(seeds, int) or isinstance(seeds, bool) or not 0 <= seeds <= MOST_SEEDS:
+        hint = f"a whole number from 0 to {MOST_SEEDS} would do"
+        raise ConfigError(f"seeds: {seeds!r} is no number of orders of arrival", hint=hint)
+    return seeds
 
 
-_MAKES_PODS: Final = frozenset(
-    {
-        "Pod",
-        "ReplicationController",
-        "ReplicaSet",
-        "StatefulSet",
-        "Deployment",
-        "Job",
-        "DaemonSet",
-        "PriorityClass",
+class ConfigurationComparison:
+    """The pods of a cluster placed anew by two configurations, run by a thread.
+
+    `done` of `total` is its progress.
+    """
+
+    def __init__(
+        self, objects: Objects, today: Sequence[Profile], other: Sequence[Profile], seeds: int
+    ) -> None:
+        asked = any(profile.extenders for profile in (*today, *other))
+        self._notes = ["extenders were not asked"] if asked else []
+        given = {TODAY: _bare(today), OTHER: _bare(other)}
+        self._search = CompareSearch(objects, given, seeds=seeds)
+        self.total, self.done = self._search.total, 0
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Make `run` end after the step at hand, because its result is not needed any more."""
+        self._stopped.set()
+
+    def run(self) -> Data | None:
+        """The comparison as the page shows it; None when stopped."""
+        for _ in self._search.steps():
+            self.done += 1
+            if self._stopped.is_set():
+                return None
+        return _shown(self._search.result) | {"notes": self._notes}
+
+
+def _bare(profiles: Sequence[Profile]) -> list[Profile]:
+    return [replace(profile, extenders=()) for profile in profiles]
+
+
+def _shown(found: Comparison) -> Data:
+    differences = found.differences()
+    return {
+        "nodes": found.nodes,
+        "pods": found.pods,
+        "summary": found.summary(),
+        "hopeless": list(found.hopeless),
+        "measures": [list(row) for row in found.measures()],
+        "configurations": [_outcome(each) for each in found.done()],
+        "changedNodes": sorted(found.changed_nodes()),
+        "differing": len(differences),
+        "differences": [
+            {"pod": pod, "nodes": list(nodes)} for pod, nodes in differences[:_MOST_LISTED]
+        ],
     }
-)
 
 
-def _fresh(pod: Pod) -> Pod:
-    """The pod without node, nomination and phase."""
-    status = replace(pod.status, nominated_node_name="", phase="")
-    return replace(pod, spec=replace(pod.spec, node_name=""), status=status)
+def _outcome(outcome: ConfigurationOutcome) -> Data:
+    return {
+        "name": outcome.name,
+        "profile": outcome.profile,
+        "leftOver": outcome.left_over[:_MOST_LISTED],
+        "nodes": [node.as_json() for node in outcome.nodes],
+    }
+
+
+def found_capacity(objects: Objects, profiles: Sequence[Profile], manifest: str) -> Data:
+    """How many more pods of a manifest fit, where, and what runs out."""
+    cluster, kinds = kinds_of(decode(manifest.encode(), _MANIFEST), objects, _MANIFEST)
+    search = CapacitySearch(cluster, kinds, _bare(profiles))
+    for _ in search.steps():
+        pass
+    found = search.result
+    names = [node.name for node in objects.nodes]
+    return found.as_json() | {"sentence": found.sentence(), "names": names}
 
 
 class _PostedEdit(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""The profiles of a scheduler as a text that can be edited: a Policy or a configuration.
+"""The profiles of a scheduler for the pages: a form, and a text that can be edited.
 
 Whatever the scheduler was started with can be written as a Policy or a KubeSchedulerConfiguration.
 New weights change that text, and profiles are made from text only, so that what was tried on a page
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.declaration import PluginDeclaration
     from podium.engine.framework.profile import Profile
-    from podium.profiles.policy.build import Options
-
 
 Data = dict[str, Any]
 
