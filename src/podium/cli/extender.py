@@ -46,6 +46,11 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
     help="Serve only requests with the token in this file: urlPrefix …/token/TOKEN, or a bearer.",
 )
 @click.option(
+    "--allow-plain-http",
+    is_flag=True,
+    help="Serve plain HTTP beyond loopback, where the token can be read on its way.",
+)
+@click.option(
     "-f",
     "--filename",
     "files",
@@ -75,6 +80,7 @@ def extender(
     tls_private_key_file: str | None,
     client_ca_file: str | None,
     client_token_file: str | None,
+    allow_plain_http: bool,
     files: tuple[str, ...],
     server: str | None,
     kubeconfig: str | None,
@@ -111,6 +117,11 @@ def extender(
         raise ConfigError(
             f"whoever reaches {listen} could ask this extender, and bind pods",
             hint="give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
+        )
+    if listen.host not in LOOPBACK and not tls_cert_file and not allow_plain_http:
+        raise ConfigError(
+            f"--listen {listen}: the token could be read on its way",
+            hint="--tls-cert-file serves https; --allow-plain-http does without",
         )
     profile = _profile(flags)
     notes(profile.notes)
