@@ -523,7 +523,8 @@ def _ports(pod: Any) -> set[int]:
 
 def _keeps_off(pod: Any, other: Any) -> bool:
     """Whether a pod refuses to be beside the other; all such terms are the same."""
-    refuses = bool((pod["spec"].get("affinity") or {}).get("podAntiAffinity"))
+    terms = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+    refuses = bool(terms.get("requiredDuringSchedulingIgnoredDuringExecution"))
     return refuses and (other["metadata"].get("labels") or {}).get("app") == SELECTOR["app"]
 
 
