@@ -22,11 +22,11 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (
     FieldError,
     already_exists,
-    bad_request,
     conflict,
     ignoring,
     invalid,
     not_found,
+    wrong_name,
 )
 from podium.lab.kinds.field_checks import validate_metadata_update
 from podium.lab.kinds.known import strategy_of
@@ -200,10 +200,7 @@ class Registry:
         if not about.get("name"):
             about["name"] = name
         if name and about["name"] != name:
-            raise bad_request(
-                f"the name of the object ({about['name']}) does not match the name on the URL "
-                f"({name})"
-            )
+            raise wrong_name(about["name"], name)
         old = self.find(kind, about["name"], about.get("namespace", ""))
         version = metadata.version_precondition(about)
         if old is None:
