@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 
 from podium.kube.access import Access
 from podium.kube.api import JSON, KubeApi
-from podium.kube.asked_pause import after_asked_pause
 from podium.kube.connections import Answer, ConnectionPool, connected
 from podium.kube.errors import (
     LONGEST_PAUSE_SECONDS,
@@ -23,6 +22,7 @@ from podium.kube.errors import (
     refusal,
     words,
 )
+from podium.kube.pauses import after_asked_pause
 from podium.kube.proxies import proxy_of
 from podium.kube.watch_pace import WatchPace
 from podium.kube.watch_stream import WatchConnection

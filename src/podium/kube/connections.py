@@ -30,7 +30,7 @@ from podium.kube.proxies import Proxy, tunnel
 _USER_AGENT = f"podium/{__version__}"
 CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
-_IDLE_SECONDS = 45.0
+IDLE_SECONDS = 45.0
 #: Raised by the parser: what came is not HTTP, or changes to another protocol unasked.
 NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _TARGET = re.compile(r"/[!-~]*")
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
             transport is not None
             and not transport.is_closing()
             and self.generation == generation
-            and now - self.used_at < _IDLE_SECONDS
+            and now - self.used_at < IDLE_SECONDS
         )
 
     @property

@@ -16,9 +16,9 @@ from urllib.parse import unquote, urlencode
 import msgspec
 
 from podium.kube.api import JSON, KubeApi
-from podium.kube.asked_pause import with_asked_pause
 from podium.kube.connections import Answer
 from podium.kube.errors import UnreachableError, refusal
+from podium.kube.pauses import with_asked_pause
 from podium.lab.api.resources import BY_NAME
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from lab.command.lab_process import LabProcess
+from manifests import workload
 
 pytestmark = pytest.mark.slow
 
@@ -64,12 +65,9 @@ class Clients:
             return await response.json()
 
     async def deploy(self, name: str, replicas: int) -> None:
-        labels = {"app": name}
         requests = {"cpu": "100m", "memory": "64Mi"}
         container = {"name": "app", "image": "app:1", "resources": {"requests": requests}}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-        body = {"metadata": {"name": name}, "spec": spec}
+        body = workload("Deployment", name, replicas, {"containers": [container]})
         async with self.session.post(f"{self.server}{DEPLOYMENTS}", json=body) as response:
             assert response.status == 201, await response.text()
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from podium.cluster.claim_versions import (
+from podium.cluster.claims import (
     ClaimWriteError,
     bound,
     check_bindable,
@@ -31,7 +31,7 @@ from podium.cluster.claim_versions import (
 )
 from podium.engine.rules.devices.claims import SPECIAL_NAME, BindingFailure, is_late, is_ready
 from podium.kube.errors import ApiError, is_outcome_unknown, is_passing
-from podium.kube.growing_pause import growing_pauses
+from podium.kube.pauses import growing_pauses
 from podium.objects.kinds.devices import ResourceClaim
 from podium.scheduler.state.clock import written
 

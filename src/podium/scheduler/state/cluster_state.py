@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from podium.cluster.cache.cache import Cache, CacheError
-from podium.cluster.cache.reservations import restoring
+from podium.cluster.cache.cache import Cache, CacheError, restoring
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, Updated
@@ -29,7 +28,7 @@ from podium.scheduler.state.observers import POD_ADDED, Observer, acting
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from podium.cluster.queue.queued_pod import Pool, Turn
+    from podium.cluster.queue.entities import Pool, Turn
     from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.engine.framework.profile import Profile
     from podium.engine.state.shelf import Shelf
