@@ -129,7 +129,7 @@ def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None
         "podium.scheduler.state.informers",
         "podium.objects.kinds.registry",
     )
-    assert "podium.scheduler.state.informers" in imported
+    assert "podium.scheduler.state.begun_lists" in imported
     assert not [name for name in imported if name.startswith(later)]
 
 
