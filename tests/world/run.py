@@ -50,8 +50,8 @@ from podium.past.replay.seeking import Derived, derive_all
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
-from podium.virtual_cluster.clocks import VirtualClock
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
+from podium.virtual_cluster.event_loop import VirtualClock
 from world import changes, invariants, objects, rules
 from world.network import Network, Sent
 from world.plan import GROUPS, Change, Plan, make_plan

@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
     from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
     from podium.past.replay.past_cluster import Moment, PastCluster
-    from podium.past.replay.past_decisions import PastDecisions
+    from podium.past.replay.seeking import PastDecisions
     from podium.scheduler.state.options import SchedulerOptions
     from podium.serving.page_data.activity import ActivityObserver
 
