@@ -48,7 +48,6 @@ class InProcessApi(KubeApi):
         """
         self._sleep = sleep
         self._decodes_lists = decodes_lists
-        # In the order of their begin: the same program ends them in the same order.
         self.server = server or ApiServer(Registry(Store()))
 
     @property
