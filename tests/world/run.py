@@ -46,7 +46,7 @@ from podium.objects.kinds.meta import JsonObject
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import History
 from podium.past.format.writing import Limits
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, derive_all
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions

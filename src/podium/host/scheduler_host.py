@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from podium.past.judge.shadow import Shadow
     from podium.past.recorder.recorder import HistoryRecorder
     from podium.past.replay.past_cluster import PastCluster
-    from podium.past.replay.seeking import PastDecisions
+    from podium.past.replay.past_decisions import PastDecisions
     from podium.scheduler.placing.pod_events import Recorder
     from podium.scheduler.state.observers import Observer
     from podium.scheduler.state.options import SchedulerOptions
@@ -302,7 +302,7 @@ class SchedulerHost:
         if options is not None:
             from podium.past.recorder.recorder import HistoryRecorder  # noqa: PLC0415
             from podium.past.replay.past_cluster import PastCluster  # noqa: PLC0415
-            from podium.past.replay.seeking import PastDecisions  # noqa: PLC0415
+            from podium.past.replay.past_decisions import PastDecisions  # noqa: PLC0415
 
             writer = options.open(self._clocks.steady)
             self.history = HistoryRecorder(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from podium.errors import InputError
 from podium.library.decision_json import to_json
-from podium.past.decisions.decision_packing import NodeNames, pack, unpack
+from podium.past.decisions.packed_decision import NodeNames, pack, unpack
 from podium.past.format.frames import private
 from podium.render.decision.analysis import outcome
 from podium.render.documents import to_json_line

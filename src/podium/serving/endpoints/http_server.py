@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
-    from podium.past.replay.seeking import PastDecisions
+    from podium.past.replay.past_decisions import PastDecisions
     from podium.scheduler.telemetry.metrics import Metrics
     from podium.serving.endpoints.health import Check, Health
 

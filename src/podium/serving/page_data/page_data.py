@@ -18,7 +18,7 @@ import msgspec
 
 from podium.errors import ConfigError
 from podium.library.notices import log_warning
-from podium.library.pending import is_pending
+from podium.library.pending_pods import is_pending
 from podium.library.pod_notes import condition_notes, owner_notes
 from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from podium.objects.reading.collection import Objects
     from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
     from podium.past.replay.past_cluster import Moment, PastCluster
-    from podium.past.replay.seeking import PastDecisions
+    from podium.past.replay.past_decisions import PastDecisions
     from podium.scheduler.state.options import SchedulerOptions
     from podium.serving.page_data.activity import ActivityObserver
 
