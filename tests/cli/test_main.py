@@ -14,7 +14,7 @@ import yaml
 
 import podium as package
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli import main as entry
 
 SOURCE = Path(__file__).parents[2] / "src"

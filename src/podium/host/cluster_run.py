@@ -15,9 +15,8 @@ from podium.host.loop_thread import LeaseThread, LoopThread, called_here
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
 from podium.kube.errors import UnreachableError
-from podium.kube.fence import FencedApi
 from podium.kube.http_rules import LOOPBACK
-from podium.kube.lease import LeaderElector, LeaseTimes
+from podium.kube.lease import FencedApi, LeaderElector, LeaseTimes
 from podium.scheduler.state.clock import Clocks, real_clocks
 from podium.scheduler.telemetry.tracing import Tracing
 from podium.serving.page_data.activity import ActivityObserver

@@ -29,8 +29,7 @@ from podium.scheduler.state.clock import Clocks, real_clocks
 from podium.scheduler.state.cluster_copy import ClusterCopies, beside_decisions
 from podium.scheduler.telemetry.logs import DecisionLines
 from podium.scheduler.telemetry.metrics import GroupMetrics, Metrics
-from podium.scheduler.telemetry.rule_timings import RuleTimings
-from podium.scheduler.telemetry.slow_trace import SLOW_SECONDS, SlowTrace
+from podium.scheduler.telemetry.timings import SLOW_SECONDS, RuleTimings, SlowTrace
 from podium.serving.endpoints.health import Health
 from podium.serving.page_data.decision_data import waiting_data
 

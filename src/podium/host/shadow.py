@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from podium.scheduler.state.informers import Indexes
     from podium.scheduler.state.observers import Observer
     from podium.scheduler.state.options import SchedulerOptions
-    from podium.scheduler.telemetry.rule_timings import RuleTimings
+    from podium.scheduler.telemetry.timings import RuleTimings
 
 
 class JudgedIndexes:

@@ -39,7 +39,7 @@ from podium.scheduler.state.observers import (
 )
 from podium.scheduler.state.options import SchedulerOptions
 from podium.scheduler.telemetry.logs import Crashes, described
-from podium.scheduler.telemetry.slow_trace import Steps
+from podium.scheduler.telemetry.timings import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from podium.scheduler.placing.pod_events import Recorder
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.informers import Indexes
-    from podium.scheduler.telemetry.rule_timings import RuleTimings
+    from podium.scheduler.telemetry.timings import RuleTimings
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import bad_request, conflict
+from podium.lab.api.status import bad_request, conflict, wrong_name
 from podium.objects.kinds.meta import JsonObject
 
 #: The letters of generated names: without vowels they form no words.
@@ -105,10 +105,7 @@ def check_same_object(resource: Resource, new: JsonObject, old: JsonObject) -> N
     if not isinstance(metadata, dict):
         raise bad_request("metadata: expected a mapping")
     if metadata.get("name") != before["name"]:
-        raise bad_request(
-            f"the name of the object ({metadata.get('name', '')}) does not match the name on the "
-            f"URL ({before['name']})"
-        )
+        raise wrong_name(metadata.get("name", ""), before["name"])
     if resource.namespaced and metadata.get("namespace") != before.get("namespace"):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

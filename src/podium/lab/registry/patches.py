@@ -11,7 +11,7 @@ from typing import Any
 from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource, to_served, to_stored
-from podium.lab.api.status import bad_request, invalid, required, unsupported_media_type
+from podium.lab.api.status import bad_request, invalid, required, unsupported_media_type, wrong_name
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.patch.structured_merge import FieldSchema, custom_schema
@@ -81,10 +81,7 @@ def apply_configuration(
             reject_unknown_fields(resource, config)
     about = metadata.set_type_and_namespace(config, resource, key.namespace)
     if about.setdefault("name", key.name) != key.name:
-        raise bad_request(
-            f"the name of the object ({about['name']}) does not match the name on the URL "
-            f"({key.name})"
-        )
+        raise wrong_name(about["name"], key.name)
     made = apply(
         resource.kind,
         None if live is None else to_served(resource, live),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.state.observers import AttemptResult, GroupAttemptResult
-    from podium.scheduler.telemetry.rule_timings import RuleTimings
+    from podium.scheduler.telemetry.timings import RuleTimings
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 #: The type of an entity that is a single pod.
