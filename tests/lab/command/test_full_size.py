@@ -126,20 +126,22 @@ async def at_work(lab: LabProcess, pods: int, seconds: float) -> dict[str, float
         assert len(tasks) == EVERYTHING + KUBELETS + 1
         for number in range(10):
             await clients.deploy(f"app-{number}", pods // 10)
-        ends = time.monotonic() + seconds
+        began = time.monotonic()
         while await clients.ready() < pods:
-            assert time.monotonic() < ends, await clients.ready()
+            assert time.monotonic() - began < seconds, await clients.ready()
             assert not any(each.done() for each in tasks), [each for each in tasks if each.done()]
             await asyncio.sleep(1)
+        worked = time.monotonic() - began
         await asyncio.sleep(2)
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         resting = [await clients.look(path) for path in PAGES for _ in range(3)]
 
-    assert max(resting) < 1, resting
+    # Other programs slow down the pages and the work alike, so one is a share of the other.
+    assert max(resting) * 20 < worked, resting
     for path, took in clients.took.items():
-        assert statistics.median(took) < 1, (path, sorted(took))
+        assert statistics.median(took) * 20 < worked, (path, sorted(took))
     for heard in clients.heard:
         assert len(heard) == pods
         assert heard == clients.heard[0]
