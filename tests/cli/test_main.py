@@ -14,7 +14,7 @@ import yaml
 
 import podium as package
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli import main as entry
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -112,7 +112,7 @@ def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None
         "podium.scheduler.state.informers",
         "podium.objects.kinds.registry",
     )
-    assert "podium.scheduler.state.begun_lists" in imported
+    assert "podium.scheduler.state.informers" in imported
     assert not [name for name in imported if name.startswith(later)]
 
 

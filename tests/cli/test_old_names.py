@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli.old_names import by_new_name
 
 OLD = {

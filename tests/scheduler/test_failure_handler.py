@@ -16,7 +16,7 @@ from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.rule import Refused
 from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.objects.kinds.pod import Pod
-from podium.scheduler.placing.pod_status import FailedAttempt
+from podium.scheduler.placing.status_writers import FailedAttempt
 from scheduler.fakes import LOST, VERSIONS, Cluster, cluster, refused, running, waiting
 
 UNSCHEDULABLE = "0/1 nodes are available: 1 Insufficient cpu."

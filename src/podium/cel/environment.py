@@ -183,19 +183,6 @@ def _bytes_of(text: str) -> int:
 
 
 _SELECTORS: Final[KeptExpressions[CompiledExpression | CompileError]] = KeptExpressions()
-_RULES: Final[KeptExpressions[Step | CompileError]] = KeptExpressions()
-
-
-def compile_rule(text: str) -> Step | CompileError:
-    """A compiled expression over the variables `self` and `oldSelf` of any type, or its error."""
-
-    def make() -> Step | CompileError:
-        try:
-            return _compiled(_checked(_rule_environment(), text, text))
-        except CompileError as error:
-            return error
-
-    return _RULES.get(text, make)
 
 
 def compile_expression(text: str) -> CompiledExpression | CompileError:
@@ -273,28 +260,7 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 @cache
 def _environment() -> Any:
-    """The environment of device selectors; made once."""
-
-    def variables(kind: Any, quantity: Any) -> dict[str, Any]:
-        values = kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY)))
-        return {
-            "device.driver": kind.STRING,
-            "device.allowMultipleAllocations": kind.BOOL,
-            "device.attributes": values,
-            "device.capacity": kind.Map(kind.STRING, kind.Map(kind.STRING, quantity)),
-        }
-
-    return _new_environment(variables)
-
-
-@cache
-def _rule_environment() -> Any:
-    """The environment of rules about custom objects; made once."""
-    return _new_environment(lambda kind, _: {"self": kind.DYN, "oldSelf": kind.DYN})
-
-
-def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
-    """An environment of the CEL library with some variables, given its types and quantities."""
+    """The environment of device selectors, made once with the types of the library."""
     try:
         from cel_expr_python import cel  # noqa: PLC0415 - only commands that use devices load it
     except ImportError:
@@ -337,9 +303,15 @@ def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
         )
         for name, overloads in _declared()
     ]
+    variables = {
+        "device.driver": kind.STRING,
+        "device.allowMultipleAllocations": kind.BOOL,
+        "device.attributes": kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY))),
+        "device.capacity": kind.Map(kind.STRING, kind.Map(kind.STRING, types["quantity"])),
+    }
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_CONFIG),
-        variables=variables(kind, types["quantity"]),
+        variables=variables,
         functions=functions,
     )
 

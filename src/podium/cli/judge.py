@@ -39,8 +39,7 @@ def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int
     """
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import History  # noqa: PLC0415
-    from podium.past.judge.judging import judge_history  # noqa: PLC0415  not for the help
-    from podium.past.judge.shadow import Shadow  # noqa: PLC0415
+    from podium.past.judge.shadow import Shadow, judge_history  # noqa: PLC0415  not for the help
 
     history = History(path)
     flags = replace(flags, usual_ties=KUBE_SCHEDULER, usual_percentage=0)

@@ -32,9 +32,8 @@ from podium.kube.credentials import Credentials
 from podium.lab.contents.loader import load
 from podium.lab.controllers.framework.clock import WallClock
 from podium.lab.controllers.manager import ControllerManager
-from podium.lab.http.security import Guard
+from podium.lab.http.security import Guard, ServiceAccountTokens
 from podium.lab.http.server import ApiServer
-from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 from podium.objects.kinds.workloads import PriorityClass

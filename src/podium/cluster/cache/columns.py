@@ -14,8 +14,8 @@ from podium.engine.rules.nodes import seen_features
 from podium.engine.state.node_columns import ImageNodes
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View
+from podium.objects.names import is_attachable
 from podium.objects.quantity import value
-from podium.objects.resource_names import is_attachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

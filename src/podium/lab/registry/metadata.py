@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import StatusError, bad_request, conflict
+from podium.lab.api.status import StatusError, bad_request, conflict, wrong_name
 from podium.objects.kinds.meta import JsonObject
 
 #: The letters of generated names: without vowels they form no words.
@@ -114,10 +114,7 @@ def check_same_object(resource: Resource, new: JsonObject, old: JsonObject) -> N
     if not metadata.get("name"):
         raise undeterminable(before["name"])
     if metadata["name"] != before["name"]:
-        raise bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the "
-            f"URL ({before['name']})"
-        )
+        raise wrong_name(metadata["name"], before["name"])
     if resource.namespaced and metadata.get("namespace") != before.get("namespace"):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

@@ -17,6 +17,7 @@ from podium.lab.api.status import (
     invalid_value,
     required,
     unsupported_media_type,
+    wrong_name,
 )
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
@@ -110,10 +111,7 @@ def apply_configuration(
             reject_unknown_fields(resource, config)
     about = metadata.set_type_and_namespace(config, resource, key.namespace)
     if about.setdefault("name", key.name) != key.name:
-        raise bad_request(
-            f"the name of the object ({about['name']}) does not match the name on the URL "
-            f"({key.name})"
-        )
+        raise wrong_name(about["name"], key.name)
     made = apply(
         resource.kind,
         None if live is None else to_served(resource, live),

@@ -26,8 +26,8 @@ from podium.objects.kinds.devices import (
 )
 from podium.objects.kinds.meta import OwnerReference
 from podium.objects.kinds.pod import ContainerExtendedResource
+from podium.objects.names import is_extended, is_scalar
 from podium.objects.quantity import amount_of
-from podium.objects.resource_names import is_extended, is_scalar
 
 if TYPE_CHECKING:
     from podium.engine.state.pod_class import PodClass
