@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kube.scripted import answer, scripted
-from podium.kube.fence import FencedApi, NotLeadingError
+from podium.kube.lease import FencedApi, NotLeadingError
 
 PODS = "/api/v1/pods"
 
