@@ -101,6 +101,23 @@ def test_a_scheduler_of_a_cluster_imports_only_what_it_always_needs() -> None:
     assert imported & RARE == set()
 
 
+#: What makes pages and archives: a measurement needs neither, and its peak of memory tells.
+OF_PAGES = {"html", "importlib.resources", "lzma", "podium.render.html_page", "tempfile"}
+
+
+def test_a_measurement_imports_nothing_that_makes_pages() -> None:
+    small = ["--nodes", "1", "--existing", "0", "--pods", "1"]
+    arguments = ["bench", "SchedulingBasic/5000Nodes", "--profile", "v1.13", *small]
+    code = (
+        f"import sys; from podium.cli.main import run; run({arguments});"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    imported = set(python("-c", code).stderr.split())
+
+    assert "podium_research.bench.text_table" in imported
+    assert imported & OF_PAGES == set()
+
+
 def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None:
     imported = python(
         "-c", "import sys, podium.host.cluster_program; print(*sys.modules)"
@@ -112,7 +129,7 @@ def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None
         "podium.scheduler.state.informers",
         "podium.objects.kinds.registry",
     )
-    assert "podium.scheduler.state.informers" in imported
+    assert "podium.scheduler.state.begun_lists" in imported
     assert not [name for name in imported if name.startswith(later)]
 
 

@@ -6,8 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from podium_research.bench.chart_page import html, svg
 from podium_research.bench.measurement import Result, Window
-from podium_research.bench.text_table import html, result_table, svg, three_digits
+from podium_research.bench.text_table import result_table, three_digits
 
 SVG = "{http://www.w3.org/2000/svg}"
 

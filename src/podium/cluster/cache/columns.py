@@ -140,8 +140,11 @@ class Columns(View):
         return refused
 
     def _row_for_pod(self, node_name: str) -> int:
+        known = self.nodes.row_of.get(node_name)
+        if known is not None and self.nodes.objects[known] is not None:
+            return known
         row = self._row(node_name)
-        if self.nodes.objects[row] is None and not self.pods.residents[row]:
+        if not self.pods.residents[row]:
             self.pods.unknown_nodes.add(row)
             self.journal.start_epoch()
         return row
