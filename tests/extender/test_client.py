@@ -34,7 +34,7 @@ from podium.extender.wire import go_format
 from podium.generations.known import GENERATIONS
 from podium.generations.v1_13 import V1_13
 from podium.generations.v1_36 import V1_36
-from podium.library.simulating import SimulatedObjects
+from podium.library.simulations import SimulatedObjects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 

@@ -15,7 +15,7 @@ from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
 from podium.library.profile_source import ProfileSource
 from podium.past.format.reading import History, Torn
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, derive_all
 from waiting import until
 
 LAB = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
