@@ -4,10 +4,11 @@ python benchmarks/bench_churn.py                     ten minutes on each
 python benchmarks/bench_churn.py --seconds 120       another length
 python benchmarks/bench_churn.py --program lab       one of them alone
 
-So many pods are created each second, and each is deleted once 500 are there. The first, the fifth
-and the last tenth of the time are compared: memory and descriptors of the program at the end of
-each, and the time from the creation of a pod to the watch event with its node. `podium run`
-schedules for a real API server, which shares this machine.
+What is kept of the past is filled first: as many pods as that takes are created and deleted as fast
+as can be. Then so many pods are created each second, and each is deleted once 500 are there. The
+first, the fifth and the last tenth of the time are compared: memory and descriptors of the program
+at the end of each, its processor time per pod, and the time from the creation of a pod to the watch
+event with its node. `podium run` schedules for a real API server, which shares this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests")]
 
 import msgspec  # noqa: E402  the path comes first
 import numpy as np  # noqa: E402
-from bench_cluster import NAME, PODIUM, create, node, pod  # noqa: E402
+from bench_cluster import NAME, PODIUM, cpu_seconds, create, node, pod  # noqa: E402
 
 from control_plane.harness import ADMIN, ControlPlane, assets  # noqa: E402
 from podium.kube.access import load_access  # noqa: E402
@@ -40,6 +41,8 @@ from podium.kube.client import ApiClient  # noqa: E402
 SECONDS, RATE, NODES = 600.0, 50.0, 100
 #: How many pods there are at a time, and how many requests for them are under way.
 LIVE, WRITERS = 500, 16
+#: After so many pods, decisions, histories and Events are as many as are kept.
+FILLING = 25_000
 PODS = "/api/v1/namespaces/default/pods"
 LAB = f"{sys.executable} -m podium lab --listen 127.0.0.1:0 --nodes {NODES}"
 
@@ -102,14 +105,19 @@ class Churn:
         self._live: deque[str] = deque()
         self._latencies: list[float] = []
         self._number = 0
+        self._used_seconds = 0.0
+        #: Set when the last pod that waited has got its node.
+        self._all_placed = asyncio.Event()
 
-    async def run(self, seconds: float, rate: float) -> dict[str, Any]:
+    async def run(self, seconds: float, rate: float, filling: int) -> dict[str, Any]:
         """The figures of the first, the fifth and the last tenth of the time."""
         watching = asyncio.ensure_future(self._watch())
         part = seconds / 10
         tenths: list[dict[str, Any]] = []
         try:
             await self._until_it_schedules(watching)
+            await self._fill(filling)
+            self._figures()
             began = time.monotonic()
             for tenth in range(10):
                 await self._during(began + tenth * part, part, rate)
@@ -118,7 +126,7 @@ class Churn:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         compared = {"first": tenths[0], "fifth": tenths[4], "last": tenths[-1]}
-        return {"seconds": seconds, "created": self._number, **compared}
+        return {"seconds": seconds, "filled": filling, "created": self._number, **compared}
 
     async def _until_it_schedules(self, watching: asyncio.Task[None]) -> None:
         """Wait for the first pod to get a node."""
@@ -130,6 +138,23 @@ class Churn:
                 break
             await asyncio.sleep(0.1)
         self._latencies.clear()
+
+    async def _fill(self, pods: int) -> None:
+        """Create and delete so many pods as fast as they get their nodes."""
+        last = self._number + pods
+
+        async def work() -> None:
+            while self._number < last:
+                number, self._number = self._number, self._number + 1
+                await self._one(number)
+                if len(self._created) > LIVE // 2:
+                    self._all_placed.clear()
+                    await self._all_placed.wait()
+
+        await asyncio.gather(*(work() for _ in range(WRITERS)))
+        self._all_placed.clear()
+        if self._created:
+            await self._all_placed.wait()
 
     async def _during(self, began: float, seconds: float, rate: float) -> None:
         """Create pods at a rate; one that is late does not delay those after it."""
@@ -154,8 +179,9 @@ class Churn:
         await self._client.request("POST", PODS, body=msgspec.json.encode(made))
         self._live.append(name)
         if len(self._live) > LIVE:
-            at_once = msgspec.json.encode({"gracePeriodSeconds": 0})
-            await self._client.request("DELETE", f"{PODS}/{self._live.popleft()}", body=at_once)
+            at_once, oldest = msgspec.json.encode({"gracePeriodSeconds": 0}), self._live.popleft()
+            self._created.pop(oldest, None)  # it may have got no node
+            await self._client.request("DELETE", f"{PODS}/{oldest}", body=at_once)
 
     async def _watch(self) -> None:
         """Note when pods get their nodes."""
@@ -174,6 +200,8 @@ class Churn:
         name = seen["metadata"]["name"]
         if seen["spec"].get("nodeName") and name in self._created:
             self._latencies.append(time.monotonic() - self._created.pop(name))
+            if not self._created:
+                self._all_placed.set()
         return str(seen["metadata"]["resourceVersion"])
 
     def _figures(self) -> dict[str, Any]:
@@ -182,8 +210,10 @@ class Churn:
         self._latencies.clear()
         status = Path(f"/proc/{self._pid}/status").read_text("utf-8")
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        before, self._used_seconds = self._used_seconds, cpu_seconds(self._pid)
         return {
             "pods": number,
+            "CPU-ms per pod": round((self._used_seconds - before) * 1000 / max(number, 1), 2),
             "p50 ms": round(float(np.percentile(milliseconds, 50)), 1),
             "p99 ms": round(float(np.percentile(milliseconds, 99)), 1),
             "memory MiB": round(int(found[1]) / 1024, 1) if found else 0.0,
@@ -191,13 +221,13 @@ class Churn:
         }
 
 
-def measured(program: str, seconds: float, rate: float) -> dict[str, Any]:
+def measured(program: str, seconds: float, rate: float, filling: int) -> dict[str, Any]:
     """The figures of one program."""
 
     async def churn(kubeconfig: Path, pid: int) -> dict[str, Any]:
         async with ApiClient(load_access(kubeconfig)) as client:
             scheduler = NAME if program == "run" else "default-scheduler"
-            return await Churn(client, pid, scheduler).run(seconds, rate)
+            return await Churn(client, pid, scheduler).run(seconds, rate, filling)
 
     with tempfile.TemporaryDirectory() as folder, PROGRAMS[program](Path(folder)) as started:
         found = asyncio.run(churn(*started))
@@ -210,12 +240,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, help=f"how long; {SECONDS:g} if not given")
     parser.add_argument("--rate", type=float, default=RATE, help="pods per second")
+    parser.add_argument("--filling", type=int, help=f"pods before that; {FILLING} if not given")
     parser.add_argument("--program", choices=PROGRAMS, action="append")
     parser.add_argument("--quick", action="store_true", help="ten seconds, to see that it works")
     given = parser.parse_args()
     seconds = given.seconds or (10.0 if given.quick else SECONDS)
+    filling = given.filling if given.filling is not None else (100 if given.quick else FILLING)
     programs = given.program or list(PROGRAMS)
-    found = {program: measured(program, seconds, given.rate) for program in programs}
+    found = {name: measured(name, seconds, given.rate, filling) for name in programs}
     json.dump({"pods per second": given.rate, "programs": found}, sys.stdout, indent=2)
     sys.stdout.write("\n")
 

@@ -25,6 +25,7 @@ from measuring import profiles, script
 
 from podium.engine.framework.profile import Profile
 from podium.host.cluster_program import SWITCH_SECONDS
+from podium.host.event_loop import collect_rarely
 from podium.host.loop_thread import LoopThread
 from podium.host.serving_thread import AcrossLoops
 from podium.objects.kinds.registry import KINDS
@@ -34,8 +35,7 @@ from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult
 from podium.serving.access.page_access import PagesBeside
-from podium.serving.endpoints.health import Health
-from podium.serving.endpoints.http_server import application
+from podium.serving.endpoints.health import Health, application
 from podium.serving.page_data.activity import ActivityObserver
 from podium.serving.page_data.page_data import PageData
 from podium.virtual_cluster.in_process_api import InProcessApi
@@ -228,8 +228,7 @@ def measure(quick: bool) -> dict[str, Any]:  # noqa: FBT001  as `script` calls i
         asked = {name: partial(_ask, app, *each) for name, each in QUESTIONS.items()}
         # As `podium run` does it.
         gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        collect_rarely()
         sys.setswitchinterval(SWITCH_SECONDS)
         return {
             name: await _with_readers(ask, scheduler, profile, seconds, waker)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+import manifests
 from builders import Said, objects
 from podium.cluster.cache.columns import Columns
 from podium.cluster.decider import ignore_step
@@ -21,6 +22,7 @@ from podium.engine.framework.rule import FilterRule, OnlyNodes, ScoreRule
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.state.view import View
 from podium.generations.v1_36 import V1_36
+from podium.objects.kinds.devices import DeviceClass, ResourceSlice
 from podium.objects.kinds.meta import LabelSelector, Object, ObjectMeta, OwnerReference, RawQuantity
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import (
@@ -212,6 +214,16 @@ def exclusive(made: Any) -> Any:
     """The claim as one for a single pod at a time."""
     spec = msgspec.structs.replace(made.spec, access_modes=["ReadWriteOncePod"])
     return msgspec.structs.replace(made, spec=spec)
+
+
+def device_class(**spec: Any) -> DeviceClass:
+    return msgspec.convert(manifests.manifest("DeviceClass", "gpu", spec=spec), DeviceClass)
+
+
+def device_slice(where: str, *devices: Mapping[str, Any], slices: int = 1) -> ResourceSlice:
+    """The slice of a node with these devices; `slices` says how many its pool has."""
+    pool = {"name": where, "generation": 1, "resourceSliceCount": slices}
+    return msgspec.convert(manifests.device_slice(where, devices, pool=pool), ResourceSlice)
 
 
 def declaring(made: Node, *features: str) -> Node:

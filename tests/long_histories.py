@@ -44,6 +44,7 @@ from builders_v1_36 import (
     ZONE,
     configured,
     default_profile,
+    device_slice,
     owned,
     spec_with,
     spread,
@@ -55,7 +56,7 @@ from podium.engine.framework.profile import Profile
 from podium.engine.framework.tuning import Tuning
 from podium.engine.state.catalog import Catalog
 from podium.generations.known import GENERATIONS
-from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.objects.kinds.devices import DeviceClass, ResourceClaim
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, PodResourceClaim
 from podium.profiles.config.build import default_config, from_config
@@ -296,14 +297,8 @@ class LongHistory:
     def _put_devices(self, node_name: str) -> None:
         """The driver of a node says which devices it has."""
         count = self.dice.choice([0, 1, 3])
-        spec = {
-            "driver": "gpu.example.com",
-            "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1},
-            "nodeName": node_name,
-            "devices": [{"name": f"d{number}"} for number in range(count)],
-        }
-        made = {"metadata": {"name": node_name}, "spec": spec}
-        self._catalog.resource_slices.put(msgspec.convert(made, ResourceSlice))
+        devices = [{"name": f"d{number}"} for number in range(count)]
+        self._catalog.resource_slices.put(device_slice(node_name, *devices))
 
     def change_node(self) -> None:
         """A node gets another label, or another of everything."""

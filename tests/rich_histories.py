@@ -31,7 +31,7 @@ from builders import (
 )
 from builders_v1_36 import HARD, SOFT, ZONE, attachment, csi_node, spread
 from long_histories import APPS, DifferenceError, LongHistory, Plan, node_with_labels, random_plan
-from podium.cluster.claim_writes import ClaimWriter
+from podium.cluster.claims import ClaimWriter
 from podium.cluster.simulation import DEFER, RETRY, TERMINATE
 from podium.objects.kinds.devices import (
     ClaimMeta,

@@ -21,6 +21,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from manifests import manifest, node, pod
+
 ROOT = Path(__file__).parents[2]
 DUMP = str(ROOT / "examples" / "dump.json")
 CLUSTER = str(ROOT / "examples" / "cluster")
@@ -271,18 +273,9 @@ def test_names_of_the_cluster_are_resources() -> None:
 
 @pytest.mark.slow
 def test_a_long_answer_comes_in_pages(tmp_path: Path) -> None:
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
-    pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"{number:05}-{'x' * 40}"},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        }
-        for number in range(500)
-    ]
+    pods = [pod(f"{number:05}-{'x' * 40}") for number in range(500)]
     file = tmp_path / "many.yaml"
-    file.write_text(yaml.safe_dump_all([node, *pods]))
+    file.write_text(yaml.safe_dump_all([manifest("Node", "n"), *pods]))
 
     async def asking(client: Client) -> None:
         pages = []
@@ -309,28 +302,11 @@ def test_a_long_answer_comes_in_pages(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_secrets_are_no_part_of_answers(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a", "annotations": {"note": "hunter2-annotation"}},
-        "spec": {
-            "containers": [
-                {
-                    "name": "c",
-                    "image": "i",
-                    "env": [{"name": "PASSWORD", "value": "hunter2-environment"}],
-                    "resources": {"requests": {"cpu": "64"}},
-                }
-            ]
-        },
-    }
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "n"},
-        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
-    }
-    file.write_text(yaml.safe_dump_all([node, pod]))
+    secretive = pod("a", "64", annotations={"note": "hunter2-annotation"})
+    secretive["spec"]["containers"][0]["env"] = [
+        {"name": "PASSWORD", "value": "hunter2-environment"}
+    ]
+    file.write_text(yaml.safe_dump_all([node("n"), secretive]))
 
     async def asking(client: Client) -> None:
         for tool, arguments in (

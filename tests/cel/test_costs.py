@@ -6,10 +6,15 @@ from functools import partial
 
 import pytest
 
-from podium.cel.environment import COST_LIMIT, CompiledExpression, compile_expression, variables_of
+from podium.cel.environment import (
+    COST_LIMIT,
+    CompiledExpression,
+    KeptExpressions,
+    compile_expression,
+    variables_of,
+)
 from podium.cel.errors import CompileError
 from podium.cel.evaluation import COST_LIMIT_EXCEEDED, Evaluated, EvaluationScope
-from podium.cel.kept_expressions import KeptExpressions
 from podium.objects.kinds.devices import Device, DeviceAttribute, DeviceCapacity
 
 DRIVER = "gpu.example.com"

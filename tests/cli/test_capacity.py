@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import deployment, node, pod
+from manifests import deployment, node, pod
 from podium.what_if.capacity.capacity import CapacitySearch
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from builders_v1_36 import PACK
 from cli.conftest import Files, Podium
-from cli.manifests import node, pod
+from manifests import node, pod
 
 POLICY = '{"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "PodFitsResources"}]}'
 ROOM_ONLY = """

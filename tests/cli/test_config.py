@@ -11,7 +11,7 @@ import yaml
 
 from cli.conftest import Podium
 from podium.cli.main import run
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.pools import Backoff
 from podium.host.options import scheduler_options
 from podium.library.profile_source import ProfileSource
 from profiles.config.documents import HEAD

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli import console
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, deployment, many, node, pod, service
+from manifests import FIVE, deployment, many, node, pod, service
 from render.json_schema import problems
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"

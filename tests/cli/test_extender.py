@@ -87,6 +87,10 @@ def test_where_it_listens_is_data_as_well() -> None:
             ("--provider", "DefaultProvider", "--listen", "0.0.0.0:0"),
             "give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
         ),
+        (
+            ("--provider", "DefaultProvider", "--listen", "0.0.0.0:0", "--allow-plain-http"),
+            "give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
+        ),
     ],
 )
 def test_what_cannot_be_served(podium: Podium, flags: tuple[str, ...], sentence: str) -> None:
@@ -94,3 +98,18 @@ def test_what_cannot_be_served(podium: Podium, flags: tuple[str, ...], sentence:
 
     assert (result.code, result.out) == (2, "")
     assert sentence.lower() in result.err.lower()
+
+
+def test_a_token_is_not_asked_for_over_plain_http_unless_that_is_wanted(
+    podium: Podium, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("secret")
+    flags = ("--listen", "0.0.0.0:0", "--client-token-file", str(tmp_path / "token"))
+    result = podium("extender", *flags)
+    assert result.code == 2
+    assert "the token could be read on its way" in result.err
+    assert "--allow-plain-http" in result.err
+
+    # What is wrong next is told then.
+    result = podium("extender", *flags, "--allow-plain-http")
+    assert (result.code, "nothing to serve" in result.err) == (2, True)

@@ -6,7 +6,7 @@ import json
 import shlex
 
 from cli.conftest import Files, Podium
-from cli.manifests import deployment, node, pod
+from manifests import deployment, node, pod
 
 GPU = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, node, pod
+from manifests import FIVE, node, pod
 from podium.cli.parsing import truth
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource

@@ -14,7 +14,7 @@ import yaml
 
 import podium as package
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli import main as entry
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -99,6 +99,23 @@ def test_a_scheduler_of_a_cluster_imports_only_what_it_always_needs() -> None:
 
     assert "podium.scheduler.scheduler" in imported
     assert imported & RARE == set()
+
+
+#: What makes pages and archives: a measurement needs neither, and its peak of memory tells.
+OF_PAGES = {"html", "importlib.resources", "lzma", "podium.render.html_page", "tempfile"}
+
+
+def test_a_measurement_imports_nothing_that_makes_pages() -> None:
+    small = ["--nodes", "1", "--existing", "0", "--pods", "1"]
+    arguments = ["bench", "SchedulingBasic/5000Nodes", "--profile", "v1.13", *small]
+    code = (
+        f"import sys; from podium.cli.main import run; run({arguments});"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    imported = set(python("-c", code).stderr.split())
+
+    assert "podium_research.bench.text_table" in imported
+    assert imported & OF_PAGES == set()
 
 
 def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None:

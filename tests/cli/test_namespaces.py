@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, node, pod
+from manifests import FIVE, node, pod
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli.old_names import by_new_name
 
 OLD = {
@@ -65,6 +65,7 @@ def test_the_old_command_runs(podium: Podium, write: Files) -> None:
         (("explain", "a", "FILE", "-v"), "-v is called --timings now"),
         (("plan", "FILE", "--drain", "n1", "--limit", "60"), "--limit takes a duration now: 60s"),
         (("version", "-o", "text"), "-o text is called -o table now"),
+        (("judge", "-v", "--help"), "-v is called --all now"),
     ],
 )
 def test_an_old_flag_has_a_note(

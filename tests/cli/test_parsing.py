@@ -8,7 +8,7 @@ import click
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, pod
+from manifests import FIVE, pod
 from podium.cli.flags import ListenAddress, cluster_flags, listen_flag
 from podium.cli.parsing import FlagsCommand
 

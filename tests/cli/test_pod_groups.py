@@ -9,22 +9,12 @@ from typing import Any
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import node, pod
+from manifests import node, pod, pod_group, priority_class
 from past.replay.test_pod_groups import recorded, too_small
 from render.json_schema import problems
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "decision.schema.json"
 TOGETHER = ("--profile", "v1.37", "--feature-gates", "GenericWorkload=true")
-
-
-def group(name: str, minimum: int, **spec: Any) -> dict[str, Any]:
-    policy = {"gang": {"minCount": minimum}}
-    return {
-        "apiVersion": "scheduling.k8s.io/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name},
-        "spec": {"schedulingPolicy": policy, **spec},
-    }
 
 
 def members(count: int, cpu: str, **spec: Any) -> list[dict[str, Any]]:
@@ -35,7 +25,7 @@ def members(count: int, cpu: str, **spec: Any) -> list[dict[str, Any]]:
 @pytest.fixture
 def too_big(write: Files) -> str:
     """A gang of three pods in a cluster with room for two."""
-    return write([node("n1", "2"), node("n2", "2"), group("g", 3), *members(3, "1500m")])
+    return write([node("n1", "2"), node("n2", "2"), pod_group("g", 3), *members(3, "1500m")])
 
 
 def test_a_group_that_does_not_fit_says_how_many_are_missing(podium: Podium, too_big: str) -> None:
@@ -54,7 +44,7 @@ def test_a_group_of_which_a_part_is_scheduled_says_that_no_more_pods_fit(
     podium: Podium, write: Files
 ) -> None:
     basic: dict[str, Any] = {"schedulingPolicy": {"basic": {}}}
-    file = write([node("n1", "2"), group("g", 1, **basic), *members(3, "1")])
+    file = write([node("n1", "2"), pod_group("g", 1, **basic), *members(3, "1")])
 
     result = podium("schedule", file, *TOGETHER)
 
@@ -68,7 +58,7 @@ def test_pods_that_are_evicted_with_their_group_are_evicted_from_their_own_nodes
     together: dict[str, Any] = {"disruptionMode": {"all": {}}}
     file = write(
         [
-            *(node("n1", "2"), node("n2", "2"), group("g", 2, **together)),
+            *(node("n1", "2"), node("n2", "2"), pod_group("g", 2, **together)),
             *(
                 pod(f"a{n}", "1", schedulingGroup={"podGroupName": "g"}, nodeName=f"n{n}")
                 for n in (1, 2)
@@ -124,7 +114,7 @@ def test_pods_are_evicted_for_the_whole_group(podium: Podium, write: Files) -> N
         [
             *(node("n1", "2"), node("n2", "2")),
             *low,
-            group("g", 2, priority=10),
+            pod_group("g", 2, priority=10),
             *members(2, "1500m", priority=10),
         ]
     )
@@ -187,17 +177,11 @@ def test_a_plan_schedules_groups_and_shows_each_as_one_thing(podium: Podium, too
 
 
 def test_a_plan_names_the_pods_that_are_evicted_for_a_group(podium: Podium, write: Files) -> None:
-    classes = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "high"},
-            "value": 10,
-        }
-    ]
     low = [pod(f"low{n}", "1500m", nodeName=f"n{n}", priority=0) for n in (1, 2)]
-    cluster = write([*classes, node("n1", "2"), node("n2", "2"), *low], "cluster.json")
-    wanted = group("g", 2, priorityClassName="high")
+    cluster = write(
+        [priority_class("high", 10), node("n1", "2"), node("n2", "2"), *low], "cluster.json"
+    )
+    wanted = pod_group("g", 2, priorityClassName="high")
     new = write([wanted, *members(2, "1500m", priorityClassName="high")], "group.json")
 
     found = podium("plan", cluster, "--apply", new, *TOGETHER, "-o", "json").json

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import node, pod
+from manifests import node, pod
 
 FAILING = """
 from podium.rules import predicate

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cli.conftest import Files, Podium
-from cli.manifests import FIVE, deployment, many, node, pod, service
+from manifests import FIVE, deployment, many, node, pod, service
 
 
 def test_the_first_line_names_the_profile_and_every_pod_has_a_row(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Files, Podium
-from cli.manifests import node, pod
+from manifests import node, pod
 
 POD = """apiVersion: v1
 kind: Pod

@@ -9,7 +9,7 @@ import pytest
 from builders import node as node_object
 from builders import pod as pod_object
 from cli.conftest import Files, Podium
-from cli.manifests import node, pod
+from manifests import node, pod
 from past.judge.driver import Driver
 from podium.library.profile_source import ProfileSource
 from scheduler.fakes import PROFILES

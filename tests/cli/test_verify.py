@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from cli.conftest import Files, Podium
+from manifests import listed, node, pod
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1.13"
 
@@ -170,22 +171,7 @@ def test_a_folder_without_recordings(podium: Podium, tmp_path: Path) -> None:
 def test_a_recording_of_ones_own_tells_its_release(
     podium: Podium, write: Files, release: str
 ) -> None:
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "n"},
-        "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
-    }
-    container = {"name": "c", "resources": {"requests": {"cpu": "4"}}}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "large", "uid": "large"},
-        "spec": {"containers": [container]},
-    }
-    cluster = write(
-        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}), "c.json"
-    )
+    cluster = write([node("n", "1"), pod("large", "4", uid="large")])
     made = podium("schedule", cluster, "-o", "recording", "--profile", release).out
 
     assert json.loads(made)["release"] == release
@@ -204,7 +190,7 @@ def test_a_recording_of_ones_own_has_all_that_was_decided_by(
         scenario = json.loads(lines[number])
         items = [*scenario["objects"], *(each | {"kind": "Pod", "apiVersion": "v1"}
                                          for each in scenario["pending"])]  # fmt: skip
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        text = json.dumps(listed(items))
         flags = ("-o", "recording", "--profile", "v1.36", "--strict=false")
         made = podium("schedule", write(text, f"c{number}.json"), *flags).out
 

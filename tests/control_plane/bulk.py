@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+import manifests
 from control_plane.harness import ADMIN, PODS, ControlPlane
 from podium.kube.access import load_access
 from podium.kube.client import ApiClient
@@ -65,17 +66,9 @@ def nodes(
     count: int, *, prefix: str = "node", cpu: str = "4", memory: str = "32Gi"
 ) -> Iterator[dict[str, Any]]:
     """Nodes that are ready and all the same."""
-    room = {"cpu": cpu, "memory": memory, "pods": "110"}
     for number in range(count):
         name = f"{prefix}-{number:05d}"
-        yield {
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-            "status": {
-                "capacity": room,
-                "allocatable": room,
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        }
+        yield manifests.node(name, cpu, memory, labels={"kubernetes.io/hostname": name})
 
 
 def pods(

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import manifests
 from waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -424,14 +425,8 @@ class ControlPlane:
 
     def add_node(self, name: str, labels: Mapping[str, str], cpu: str = "4") -> None:
         """A node that is ready, with room."""
-        room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-        status = {
-            "capacity": room,
-            "allocatable": room,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        }
-        about = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
-        self.post("/api/v1/nodes", {"metadata": about, "status": status})
+        known = {"kubernetes.io/hostname": name, **labels}
+        self.post("/api/v1/nodes", manifests.node(name, cpu, labels=known))
 
     def clear_nodes(self) -> None:
         """No nodes, and no pods."""

@@ -16,8 +16,9 @@ import pytest
 
 from control_plane.harness import ADMIN, PODS, ControlPlane
 from control_plane.lab_controllers import LabControllers
+from manifests import budget
 from podium.cli.main import run
-from what_if.clusters import Item, budget, workload
+from what_if.clusters import Item, workload
 
 pytestmark = pytest.mark.timeout(1200)  # the programs may have to be compiled first
 

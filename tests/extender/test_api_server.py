@@ -13,8 +13,7 @@ from aiohttp import web
 from podium.engine.framework.profile import Profile
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
-from podium.extender.api_server import ClusterFollower
-from podium.extender.cluster_state import ExtenderState
+from podium.extender.cluster_state import ClusterFollower, ExtenderState
 from podium.kube.access import access_by_flags
 from waiting import eventually
 

@@ -29,8 +29,7 @@ from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
 from podium.extender import client
-from podium.extender.client import ExtenderClient, binder_of, blocking_client
-from podium.extender.tls import context_of
+from podium.extender.client import ExtenderClient, blocking_client, context_of
 from podium.extender.wire import go_format
 from podium.generations.known import GENERATIONS
 from podium.generations.v1_13 import V1_13
@@ -197,16 +196,6 @@ def test_binding(reply: Any, error: str) -> None:
         ("bind", {"PodName": "p", "PodNamespace": "ns", "PodUID": "u1", "Node": "n1"})
     ]
     assert said == error.format(scripted.url)
-
-
-def test_the_binder_is_who_is_interested() -> None:
-    picky = Extender("http://x", bind_verb="bind", managed_resources=frozenset({"e.com/gpu"}))
-    profile = Profile("test", (), (), ContainerSums(), extenders=(picky,))
-    columns = simulated(profile=profile).cache.columns
-
-    assert binder_of(profile, columns.pods.incoming(pod("p"))) is None
-    wanted = columns.pods.incoming(pod("q", requests={"e.com/gpu": 1}))
-    assert binder_of(profile, wanted) is picky
 
 
 # Replies ------------------------------------------------------------------------------------------

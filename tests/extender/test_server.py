@@ -15,8 +15,7 @@ from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.rules.resources.predicates import GeneralPredicates, LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
 from podium.extender.cluster_state import FORGET_SECONDS, ExtenderState
-from podium.extender.server import MOST_AT_ONCE, ExtenderApp
-from podium.extender.verbs import ExtenderVerbs
+from podium.extender.server import MOST_AT_ONCE, ExtenderApp, ExtenderVerbs
 from podium.kube.http_rules import LOOPBACK
 from podium.objects.kinds.meta import Object
 from podium.profiles.user_rules.loading import LoadedRules, rules_in, with_rules

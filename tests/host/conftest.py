@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from manifests import manifest
 from waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -87,13 +88,8 @@ class Lab(Program):
 
     def create_pods(self, *names: str) -> None:
         for name in names:
-            pod = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            }
-            self.request("/api/v1/namespaces/default/pods", pod, "POST")
+            made = manifest("Pod", name, spec={"containers": [{"name": "app", "image": "app:1"}]})
+            self.request("/api/v1/namespaces/default/pods", made, "POST")
 
     def all_bound(self) -> bool:
         return all("nodeName" in pod["spec"] for pod in self.pods())

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from host.test_scheduler_host import PODS, World, node, options, pod
+from host.test_scheduler_host import PODS, World, options
+from manifests import node, pod
 from podium.host.history_rules import record_options, recorded_rules
 from podium.host.record_run import record_cluster
 from podium.library.profile_source import ProfileSource

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import manifests
 from host.conftest import Lab
+from manifests import pod
 from podium.cli.main import run
 from podium.host.memory_history import memory_folder
 from waiting import until
@@ -51,18 +53,8 @@ def test_a_decision_of_a_lab_is_shown_as_it_was_made(programs: Callable[..., Any
 
 
 def created(lab: Any, name: str, cpu: str, priority_class: str = "") -> None:
-    requests = {"cpu": cpu}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "priorityClassName": priority_class,
-            "terminationGracePeriodSeconds": 1,
-            "containers": [{"name": "app", "image": "app:1", "resources": {"requests": requests}}],
-        },
-    }
-    lab.request("/api/v1/namespaces/default/pods", pod, "POST")
+    made = pod(name, cpu, priorityClassName=priority_class, terminationGracePeriodSeconds=1)
+    lab.request("/api/v1/namespaces/default/pods", made, "POST")
 
 
 @pytest.mark.slow
@@ -70,12 +62,7 @@ def test_a_preemption_is_told_with_its_victims(
     programs: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = programs(Lab, "--nodes", "1")
-    vip = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "vip"},
-        "value": 1000,
-    }
+    vip = manifests.priority_class("vip", 1000)
     lab.request("/apis/scheduling.k8s.io/v1/priorityclasses", vip, "POST")
     [node] = json.loads(lab.request("/api/v1/nodes"))["items"]
     most = str(node["status"]["allocatable"]["cpu"])

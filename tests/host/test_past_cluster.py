@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from host.test_history import recorded
-from host.test_scheduler_host import PODS, World, node, options, pod
+from host.test_scheduler_host import PODS, World, options
+from manifests import node, pod
 from podium.errors import ConfigError, InputError
 from podium.serving.page_data.activity import ActivityObserver
 from podium.serving.page_data.cluster_map import ClusterMap, cluster_at

@@ -20,6 +20,7 @@ import yaml
 from control_plane.harness import ROOT, ControlPlane
 from control_plane.proxy import Proxy
 from host.test_deploy import applied, manifests, refusals, running, spaces
+from manifests import manifest, node
 from podium.host.cluster_run import Lease
 from podium.kube.connections import Answer
 from podium.kube.lease import LeaseTimes
@@ -94,18 +95,9 @@ def _pod(name: str, cpu: str = "10m", priority: int = 0, **spec: Any) -> Manifes
             part: {"example.com/gpu": spec["devices"]} for part in ("requests", "limits")
         }
         spec.pop("devices")
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
-        "spec": {
-            "schedulerName": "podium",
-            "containers": [container],
-            "priority": priority,
-            **spec,
-        },
-        "status": {"phase": "Pending"},
-    }
+    own = {"schedulerName": "podium", "containers": [container], "priority": priority, **spec}
+    about, status = {"uid": f"uid-{name}"}, {"phase": "Pending"}
+    return manifest("Pod", name, metadata=about, spec=own, status=status)
 
 
 def _with_claim(name: str) -> Manifest:
@@ -114,14 +106,7 @@ def _with_claim(name: str) -> Manifest:
 
 
 def _node(name: str) -> Manifest:
-    room = {"cpu": "2", "memory": "8Gi", "pods": "110"}
-    status = {
-        "capacity": room,
-        "allocatable": room,
-        "conditions": [{"type": "Ready", "status": "True"}],
-    }
-    about = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": about, "status": status}
+    return node(name, "2", labels={"kubernetes.io/hostname": name})
 
 
 VOLUMES = list(

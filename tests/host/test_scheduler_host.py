@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from builders_v1_36 import PACK
+from manifests import node, pod
 from podium.errors import ConfigError
 from podium.host import cluster_program
 from podium.host.cluster_run import LEADERSHIP_LOST, ClusterRun, Lease, RunOptions
@@ -52,16 +53,6 @@ class Time:
 
     def clocks(self) -> Clocks:
         return Clocks(self.wall, self.steady, self.steady, self.sleep)
-
-
-def node(name: str) -> dict[str, Any]:
-    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    return {"metadata": {"name": name}, "status": {"allocatable": room, "capacity": room}}
-
-
-def pod(name: str, cpu: str = "1") -> dict[str, Any]:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    return {"metadata": {"name": name}, "spec": {"containers": [container]}}
 
 
 def options(*, lease: Lease | None = None, shadow: bool = False) -> RunOptions:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from host.test_scheduler_host import PODS, World, node, options, pod
+from host.test_scheduler_host import PODS, World, options
+from manifests import node, pod
 from podium.host.cluster_run import RunOptions
 from podium.host.history_rules import record_options
 from podium.library.profile_source import ProfileSource
@@ -77,7 +78,7 @@ def test_a_wrong_kept_answer_is_logged_counted_recorded_and_not_used(
         "default/d",
         "attempt 3, journal",
         "verdict of n1: fits instead of Open (",
-        "app:1",
+        '"image":"app"',
     ):
         assert part in line
     assert b"podium_verified_decisions_total 1.0" in metrics

@@ -22,8 +22,8 @@ from kube.scripted import answer, scripted
 from podium.kube.api import BINARY_OR_JSON, KubeApi
 from podium.kube.errors import refusal
 from podium.kube.protobuf import columns
+from podium.kube.protobuf.columns import MODELS, model_of
 from podium.kube.protobuf.lists import BinaryList
-from podium.kube.protobuf.value_readers import MODELS, model_of
 from podium.lab.schema import api_types
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node

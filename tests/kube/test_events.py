@@ -11,9 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podium.kube.event_counts import CountingLedger
-from podium.kube.event_series import SeriesLedger
-from podium.kube.events import EventWrite, Occurrence, Recent, Reference, microsecond
+from podium.kube.events import (
+    CountingLedger,
+    EventWrite,
+    Occurrence,
+    Recent,
+    Reference,
+    SeriesLedger,
+    microsecond,
+)
 
 POD = Reference("Pod", "team", "web-0", "u-1", "v1", "7")
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import uvicorn
 
+import manifests
 from podium.lab.http.security import Guard
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
@@ -178,11 +179,4 @@ def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 def node(name: str = "node", **labels: str) -> dict[str, Any]:
     """A node that is ready, with room."""
-    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    status = {
-        "capacity": room,
-        "allocatable": room,
-        "conditions": [{"type": "Ready", "status": "True"}],
-    }
-    about = {"name": name, "labels": labels}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": about, "status": status}
+    return manifests.node(name, labels=labels)

@@ -10,7 +10,7 @@ import pytest
 
 import podium
 from podium.generations.known import GENERATIONS
-from podium.profiles.policy.priority_registry import PROVIDERS
+from podium.profiles.policy.configured_priorities import PROVIDERS
 from podium.releases import RELEASES, V1_13
 
 DUMP = str(Path(__file__).parents[2] / "examples" / "dump.json")

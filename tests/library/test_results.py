@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import podium
+from manifests import budget
 from podium.library.frames import frame
 from podium.library.reading import Paths
 from podium.what_if.consolidate.consolidate import consolidate
-from what_if.clusters import budget, chosen, documents, node, planned, pod, workload
+from what_if.clusters import chosen, documents, node, planned, pod, workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster"
 ITEMS = [node("n1", "a"), node("n2", "b"), workload("StatefulSet", "db", 2)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.objects.resource_names import is_extended, is_native, is_prefixed_native, is_scalar
+from podium.objects.names import is_extended, is_native, is_prefixed_native, is_scalar
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from builders import node, pod
-from podium.cluster.queue.queued_pod import Pool, Turn
+from podium.cluster.queue.entities import Pool, Turn
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import Extender
 from podium.engine.framework.rule import PermitRule, ReserveRule
@@ -26,7 +26,7 @@ from podium.objects.kinds.pod import Pod
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.scheduler.placing.actions import Actions
-from podium.scheduler.placing.worker_pool import WorkerPool
+from podium.scheduler.placing.tasks import WorkerPool
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS, OF_POLICIES
 from podium.scheduler.state.clock import Clocks
 from podium.scheduler.state.cluster_state import ClusterState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster.queue import queue as queues
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.pools import Backoff
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS
 
 

@@ -8,8 +8,8 @@ from weakref import ref
 
 import pytest
 
-from podium.scheduler.state import beside_decisions
-from podium.scheduler.state.beside_decisions import no_collection
+from podium.scheduler.state import cluster_copy
+from podium.scheduler.state.cluster_copy import no_collection
 
 
 class Cycle:
@@ -33,7 +33,7 @@ def test_collection_goes_on_after_the_last_pause() -> None:
 
 
 def test_pauses_without_end_do_not_keep_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside_decisions, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(cluster_copy, "LONGEST_SECONDS", 0.0)
 
     with no_collection():
         left = ref(Cycle())

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from builders import node
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.scheduler.placing.binder import PAUSES
 from scheduler.fakes import LOST, VERSIONS, Cluster, as_read, cluster, refused, running, waiting
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import pod
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import QueueOptions, SchedulingQueue
 from podium.cluster.wakeups.wakeups import MoveRules
 from podium.scheduler.state.clock import SteadyClock, written

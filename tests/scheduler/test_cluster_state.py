@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node, pod
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.state.pod_class import started_at
 from podium.objects.kinds.devices import ClaimMeta, ResourceClaim
 from podium.objects.kinds.meta import Object, OwnerReference

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from builders import node, pod
-from podium.cluster.claim_versions import ClaimWriteError
+from podium.cluster.claims import ClaimWriteError
 from podium.engine.framework.decision import ClaimRelease
 from podium.engine.rules.devices.extended_resources import special_claim
 from podium.engine.state.devices import DeviceId

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.rule import Refused
 from podium.engine.state.verdicts import Verdict, Verdicts
 from podium.objects.kinds.pod import Pod
-from podium.scheduler.placing.pod_status import FailedAttempt
+from podium.scheduler.placing.status_writers import FailedAttempt
 from scheduler.fakes import LOST, VERSIONS, Cluster, cluster, refused, running, waiting
 
 UNSCHEDULABLE = "0/1 nodes are available: 1 Insufficient cpu."

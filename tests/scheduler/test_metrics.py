@@ -12,7 +12,7 @@ from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.profiles.policy.build import Options, from_policy, from_provider
 from podium.scheduler.telemetry.metrics import MOST_REASONS, Metrics
-from podium.scheduler.telemetry.rule_timings import RuleTimings
+from podium.scheduler.telemetry.timings import RuleTimings
 from scheduler.attempts import NOON, attempted, tried
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

@@ -7,49 +7,12 @@ from typing import Any
 
 import pytest
 
+import manifests
+from manifests import Manifest, pod_group, priority_class
 from podium.library.profile_source import ProfileSource
 from podium.virtual_cluster.cluster import Replica, SimulatedCluster
 
 CHOSEN = ProfileSource(environment={}, profile="v1.37", feature_gates=({"GenericWorkload": True},))
-
-
-def node(name: str, cpu: str = "2") -> dict[str, Any]:
-    room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": room, "capacity": room},
-    }
-
-
-def pod(name: str, group: str | None = "g", cpu: str = "1500m", **spec: Any) -> dict[str, Any]:
-    requests = {"requests": {"cpu": cpu}}
-    named = {"schedulingGroup": {"podGroupName": group}} if group else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "containers": [{"name": "c", "image": "i", "resources": requests}],
-            **named,
-            **spec,
-        },
-    }
-
-
-def group(minimum: int, name: str = "g", **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec},
-    }
-
-
-def priority_class(name: str, value: int) -> dict[str, Any]:
-    about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    return {**about, "metadata": {"name": name}, "value": value}
 
 
 def metrics_of(replica: Replica) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -62,10 +25,23 @@ def metrics_of(replica: Replica) -> dict[tuple[str, tuple[tuple[str, str], ...]]
     return found
 
 
+def pod(name: str, group: str | None = "g", cpu: str = "1500m", **spec: Any) -> Manifest:
+    named: Manifest = {"schedulingGroup": {"podGroupName": group}} if group else {}
+    return manifests.pod(name, cpu, **named, **spec)
+
+
+def group(minimum: int, name: str = "g", **spec: Any) -> Manifest:
+    return pod_group(name, minimum, **spec)
+
+
 @pytest.fixture
 def cluster() -> Iterator[SimulatedCluster]:
     with SimulatedCluster(controllers=False) as made:
         yield made
+
+
+def node(name: str, cpu: str = "2") -> Manifest:
+    return manifests.node(name, cpu)
 
 
 def nodes_of(cluster: SimulatedCluster) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from builders import pod
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import Pod, PodCondition
-from podium.scheduler.placing.pod_status import FailedAttempt, PodStatusWriter
+from podium.scheduler.placing.status_writers import FailedAttempt, PodStatusWriter
 from scheduler.fakes import LOST, FakeApi, refused
 
 NO_ROOM = FailedAttempt("Unschedulable", "no room")

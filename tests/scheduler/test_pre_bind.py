@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import node
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.framework.rule import Permission
 from podium.profiles.user_rules.adapter import UserPermit, UserReservation, UserReserve
 from podium.profiles.user_rules.loading import rules_in

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.cluster.queue.queued_pod import Pool
+from manifests import device_slice
+from podium.cluster.queue.entities import Pool
 from podium.engine.framework.declaration import EventContext
 from podium.engine.rules.plugins import never
 from podium.generations.v1_36 import V1_36
@@ -134,12 +135,7 @@ def resource_claim(**status: Any) -> Any:
 
 
 def slices(*devices: str) -> Any:
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": "n1",
-        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": name} for name in devices],
-    }
+    spec = device_slice("n1", [{"name": name} for name in devices])["spec"]
     return item("ResourceSlice", "n1-gpus", spec=spec)
 
 

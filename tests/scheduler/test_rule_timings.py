@@ -16,7 +16,7 @@ from podium.profiles.policy.build import Options, from_provider
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.telemetry.metrics import Metrics
-from podium.scheduler.telemetry.rule_timings import RuleTimings
+from podium.scheduler.telemetry.timings import RuleTimings
 from random_clusters import node_like, pod_like
 from scheduler.attempts import Clock, tried
 from scheduler.test_metrics import samples

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from manifests import node, pod
 from podium.scheduler.decider import LiveDecider
 from podium.scheduler.placing.volumes import VolumeBinder
 from podium.scheduler.scheduler import Scheduler
@@ -49,25 +50,6 @@ def test_tasks_of_a_former_configuration_are_counted_and_cancelled(
     asyncio.run(run())
 
 
-def _node(name: str) -> dict[str, Any]:
-    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": room, "capacity": room},
-    }
-
-
-def _pod(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
-
-
 def test_an_exception_about_one_pod_is_an_error_of_that_pod_alone(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -80,7 +62,7 @@ def test_an_exception_about_one_pod_is_an_error_of_that_pod_alone(
 
     monkeypatch.setattr(LiveDecider, "decide", decide_badly)
     with SimulatedCluster(controllers=False) as cluster, caplog.at_level(logging.ERROR):
-        cluster.load([_node("n1"), _pod("hostile"), _pod("plain")])
+        cluster.load([node("n1"), pod("hostile"), pod("plain")])
         replica = cluster.add_scheduler()
         cluster.run_for(20)
         text = replica.run.host.metrics.exposition()[0].decode()

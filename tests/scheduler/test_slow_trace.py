@@ -10,7 +10,7 @@ from builders import node, pod, profile
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.scheduler.telemetry.logs import WARNINGS_ONLY, Log
-from podium.scheduler.telemetry.slow_trace import SlowTrace, Steps
+from podium.scheduler.telemetry.timings import SlowTrace, Steps
 from scheduler.attempts import Clock, attempted
 
 

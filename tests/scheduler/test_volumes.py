@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import BIND_COMPLETED, claim, claim_volume, expression, node, node_term, volume
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.rules.volumes.binding import SELECTED_NODE
 from podium.engine.state.reservation import VolumePlan
 from podium.objects.kinds.storage import ObjectReference

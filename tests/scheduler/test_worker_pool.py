@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from podium.scheduler.placing.worker_pool import WorkerPool
+from podium.scheduler.placing.tasks import WorkerPool
 
 
 def test_jobs_start_in_order_and_within_the_limit() -> None:

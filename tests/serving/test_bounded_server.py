@@ -18,6 +18,7 @@ import pytest
 import uvloop
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from podium.kube.connections import CONNECT_SECONDS, IDLE_SECONDS
 from podium.serving.access.client_certificates import ServerTls
 from podium.serving.access.serving_certificate import serving_certificate
 from podium.serving.endpoints.bounded_server import PortLimits
@@ -25,6 +26,7 @@ from podium.serving.endpoints.http_server import listening, serve_on
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 REQUEST = b"GET / HTTP/1.1\r\nHost: it\r\n\r\n"
+ANSWER_END = b"ok\r\n0\r\n\r\n"
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -110,7 +112,7 @@ def test_a_second_request_has_a_limit_as_well() -> None:
     async def main() -> None:
         async with served(PortLimits(head_seconds=0.2)) as port:
             reader, writer = await port.connect(REQUEST)
-            await reader.readuntil(b"ok\r\n0\r\n\r\n")
+            await reader.readuntil(ANSWER_END)
             writer.write(b"GET / HT")
             assert await ended((reader, writer)) == b""
 
@@ -203,6 +205,37 @@ def test_half_open_connections_make_room_for_requests(loop: Any, secure: bool) -
                     assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
 
     run(loop, main())
+
+
+def test_those_give_way_that_have_waited_longest_since_their_last_answer() -> None:
+    async def main() -> None:
+        async with served(PortLimits(connections=8)) as port:
+            reader, writer = await port.connect(REQUEST)
+            await reader.readuntil(ANSWER_END)
+            for _ in range(7):
+                await port.connect()
+            writer.write(REQUEST)
+            await reader.readuntil(ANSWER_END)
+            assert (await port.get()).startswith(b"HTTP/1.1 200")  # a stranger gave way
+            writer.write(REQUEST)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+
+    run(uvloop.new_event_loop, main())
+
+
+def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again() -> None:
+    """A binding that meets the end of its connection is not known to be carried out or not."""
+
+    async def main() -> None:
+        async with served(PortLimits(idle_seconds=1)) as port:
+            stream = await port.connect(REQUEST)
+            await stream[0].readuntil(ANSWER_END)
+            began = time.monotonic()
+            assert await ended(stream) == b""
+            assert 0.5 < time.monotonic() - began < 4
+
+    run(uvloop.new_event_loop, main())
+    assert PortLimits().idle_seconds > IDLE_SECONDS + CONNECT_SECONDS
 
 
 def test_requests_under_way_are_not_ended_by_new_connections() -> None:

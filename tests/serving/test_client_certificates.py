@@ -18,9 +18,9 @@ import pytest
 
 from podium.errors import ConfigError
 from podium.kube.errors import ApiError
-from podium.serving.access.authority_lookup import AuthorityLookup
 from podium.serving.access.client_certificates import (
     CONFIG_MAP,
+    AuthorityLookup,
     ServerTls,
     authorities_in_config_map,
     authorities_in_file,

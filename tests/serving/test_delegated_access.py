@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -159,6 +160,18 @@ def test_nobody_is_served_while_the_api_server_cannot_be_asked(port: Port, error
     assert port.get("/metrics", "Bearer good")[0] == 500
     port.reviews.error = None
     assert port.get("/metrics", "Bearer good") == (200, "served")
+
+
+def test_long_paths_that_strangers_ask_for_are_not_kept(port: Port) -> None:
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            assert port.get(f"/{'x' * 60_000}{number}")[0] == 403
+            port.reviews.asked.clear()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
 
 
 def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait() -> None:

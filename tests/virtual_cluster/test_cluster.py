@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from manifests import deployment, manifest, node, pod
 from podium.errors import ConfigError
 from podium.host.cluster_run import LEADERSHIP_LOST, Lease
 from podium.host.supervisor import TaskDiedError
@@ -29,27 +30,6 @@ from podium.virtual_cluster.cluster import ReplicaOptions, SimulatedCluster
 ROOT = Path(__file__).parents[2]
 
 
-def node(name: str, cpu: str = "4") -> dict[str, Any]:
-    room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"allocatable": room, "capacity": room},
-    }
-
-
-def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    metadata = {"name": name, "namespace": "default"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {"containers": [container], **spec},
-    }
-
-
 def nodes_of(cluster: SimulatedCluster) -> dict[str, str]:
     return {
         each["metadata"]["name"]: each["spec"].get("nodeName", "")
@@ -59,12 +39,7 @@ def nodes_of(cluster: SimulatedCluster) -> dict[str, str]:
 
 def test_pods_are_bound_started_and_replaced() -> None:
     with SimulatedCluster() as cluster:
-        labels = {"app": "web"}
-        template = {"metadata": {"labels": labels}, "spec": pod("web")["spec"]}
-        spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
-        metadata = {"name": "web", "namespace": "default"}
-        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-        cluster.load([web, node("n1"), node("n2")])
+        cluster.load([deployment("web", 3), node("n1"), node("n2")])
         cluster.add_scheduler()
         assert cluster.run_until_quiet()
         found = cluster.registry.list("Pod")
@@ -93,13 +68,7 @@ def test_nothing_reads_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
             "activeDeadlineSeconds": 600,
             "ttlSecondsAfterFinished": 3600,
         }
-        named = {"name": "hour", "namespace": "default"}
-        documents = [
-            {"apiVersion": "batch/v1", "kind": "Job", "metadata": named, "spec": job},
-            pod("web"),
-            node("n1"),
-        ]
-        cluster.load(documents)
+        cluster.load([manifest("Job", "hour", spec=job), pod("web"), node("n1")])
         cluster.add_scheduler()
         assert cluster.run_until_quiet()
         cluster.registry.delete("Node", "n1")
@@ -238,11 +207,7 @@ def history_of(seed: int) -> str:
     """A digest of everything that was written in a busy cluster."""
     with SimulatedCluster(seed=seed) as cluster:
         writes = cluster.record("Pod", "Node", "Event", "Lease", "ReplicaSet", "Deployment")
-        labels = {"app": "web"}
-        template = {"metadata": {"labels": labels}, "spec": pod("web", "500m")["spec"]}
-        spec = {"replicas": 20, "selector": {"matchLabels": labels}, "template": template}
-        metadata = {"name": "web", "namespace": "default"}
-        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+        web = deployment("web", 20, "500m")
         cluster.load([web, *(node(f"n{number}") for number in range(3)), pod("big", "9")])
         lease = Lease("kube-system", "podium", LeaseTimes())
         for name in ("a", "b"):

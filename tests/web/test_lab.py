@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from manifests import pod
 from waiting import until
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -93,13 +94,7 @@ def page(browser: Browser, lab: Lab) -> Iterator[Page]:
 
 
 def small(name: str, **spec: Any) -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": [container], **spec},
-    }
+    return pod(name, "10m", **spec)
 
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from manifests import deployment, listed, node
 from waiting import until
 from web.test_keyboard import tab_to
 from web.test_lab import Lab
@@ -20,32 +21,8 @@ ZONE = "topology.kubernetes.io/zone"
 
 def world(nodes: int, replicas: int) -> str:
     """Nodes in three zones, and a Deployment whose pods ask for half of one each."""
-    room = {"cpu": "2", "memory": "8Gi", "pods": "20"}
-    items: list[dict[str, Any]] = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": f"n{i:04}", "labels": {ZONE: "abc"[i % 3]}},
-            "status": {"allocatable": room, "capacity": room},
-        }
-        for i in range(nodes)
-    ]
-    labels = {"app": "web"}
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    items.append(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": labels},
-                "template": template,
-            },
-        }
-    )
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    made = (node(f"n{i:04}", "2", pods="20", labels={ZONE: "abc"[i % 3]}) for i in range(nodes))
+    return json.dumps(listed([*made, deployment("web", replicas, "1")]))
 
 
 def started(folder: Path, nodes: int, replicas: int) -> Lab:

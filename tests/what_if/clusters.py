@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import manifests
+from manifests import Manifest, manifest
 from podium.lab.contents.documents import Document
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
@@ -12,21 +14,12 @@ from podium.what_if.plan.changes import Change, parse_change
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
 
-Item = dict[str, Any]
+Item = Manifest
 
 
 def node(name: str, zone: str = "a", cpu: str = "4", **labels: str) -> Item:
-    resources = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {"topology.kubernetes.io/zone": zone, "kubernetes.io/hostname": name}
-            | labels,
-        },
-        "status": {"capacity": resources, "allocatable": dict(resources)},
-    }
+    known = {"topology.kubernetes.io/zone": zone, "kubernetes.io/hostname": name}
+    return manifests.node(name, cpu, "16Gi", labels=known | labels)
 
 
 def pod_spec(cpu: str = "1", **more: Any) -> Item:
@@ -35,39 +28,14 @@ def pod_spec(cpu: str = "1", **more: Any) -> Item:
 
 
 def pod(name: str, cpu: str = "1", **more: Any) -> Item:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
-        "spec": pod_spec(cpu, **more),
-    }
+    return manifest("Pod", name, metadata={"labels": {"app": name}}, spec=pod_spec(cpu, **more))
 
 
 def workload(kind: str, name: str, replicas: int | None = 2, cpu: str = "1", **more: Any) -> Item:
-    labels = {"app": name}
-    spec: Item = {
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod_spec(cpu, **more)},
-    }
-    if replicas is not None:
-        spec["replicas"] = replicas
+    made = manifests.workload(kind, name, replicas, pod_spec(cpu, **more))
     if kind == "StatefulSet":
-        spec["serviceName"] = name
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": spec,
-    }
-
-
-def budget(name: str, app: str, **spec: Any) -> Item:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": app}}, **spec},
-    }
+        made["spec"]["serviceName"] = name
+    return made
 
 
 def chosen(**more: Any) -> ChosenProfiles:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import json
 from functools import cache
-from typing import Any
 
-from what_if.clusters import Item, budget, node, pod, pod_spec, workload
+from manifests import budget, manifest
+from what_if.clusters import Item, node, pod, pod_spec, workload
 from what_if.random_clusters import at_rest
 
 _RUN = "lab.podium/run-seconds"
@@ -17,13 +17,6 @@ _UNREACHABLE = "node.kubernetes.io/unreachable"
 def messy_cluster() -> list[Item]:
     """Its objects, with uids and status; the caller may change them."""
     return copy.deepcopy(_messy_cluster())
-
-
-def _named(version: str, kind: str, name: str, **more: Any) -> Item:
-    about: Item = {"name": name}
-    if kind not in {"PriorityClass", "RuntimeClass", "StorageClass"}:
-        about["namespace"] = "default"
-    return {"apiVersion": version, "kind": kind, "metadata": about, **more}
 
 
 def _workloads() -> list[Item]:
@@ -47,7 +40,7 @@ def _workloads() -> list[Item]:
         "metadata": {"annotations": {_RUN: "1000000"}},
         "spec": pod_spec("300m", restartPolicy="Never", runtimeClassName="boxed"),
     }
-    job = _named("batch/v1", "Job", "sum", spec={"parallelism": 3, "template": template})
+    job = manifest("Job", "sum", spec={"parallelism": 3, "template": template})
     nightly = {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": template}}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     return [
@@ -56,18 +49,18 @@ def _workloads() -> list[Item]:
         workload("DaemonSet", "agent", None, "100m"),
         workload("Deployment", "idle", 0),
         job,
-        _named("batch/v1", "CronJob", "nightly", spec=nightly),
-        _named(
-            *("autoscaling/v2", "HorizontalPodAutoscaler", "web"),
+        manifest("CronJob", "nightly", spec=nightly),
+        manifest(
+            *("HorizontalPodAutoscaler", "web"),
             spec={"minReplicas": 2, "maxReplicas": 5, "scaleTargetRef": target},
         ),
         budget("web", "web", maxUnavailable=1),
-        _named("scheduling.k8s.io/v1", "PriorityClass", "urgent", value=1000),
-        _named("node.k8s.io/v1", "RuntimeClass", "boxed", handler="box")
+        manifest("PriorityClass", "urgent", value=1000),
+        manifest("RuntimeClass", "boxed", handler="box")
         | {"overhead": {"podFixed": {"cpu": "100m"}}},
-        _named("v1", "ResourceQuota", "all", spec={"hard": {"pods": "40"}}),
-        _named(
-            *("v1", "LimitRange", "usual"),
+        manifest("ResourceQuota", "all", spec={"hard": {"pods": "40"}}),
+        manifest(
+            *("LimitRange", "usual"),
             spec={"limits": [{"type": "Container", "defaultRequest": {"memory": "64Mi"}}]},
         ),
     ]

@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from manifests import budget
 from podium.lab.api.resources import STORED
 from podium.virtual_cluster.cluster import SimulatedCluster
-from what_if.clusters import Item, budget, chosen, documents, node, workload
+from what_if.clusters import Item, chosen, documents, node, workload
 
 ZONE = "topology.kubernetes.io/zone"
 _LEFT_OUT = frozenset({"Event", "Lease", "EndpointSlice", "Endpoints"})

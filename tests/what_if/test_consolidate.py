@@ -9,11 +9,12 @@ import pytest
 
 from host.conftest import Lab
 from lab.clients.kubectl import Kubectl, debian
+from manifests import budget
 from podium.what_if.consolidate.consolidate import Consolidation, consolidate
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
-from what_if.clusters import Item, budget, chosen, documents, node, pod, workload
+from what_if.clusters import Item, chosen, documents, node, pod, workload
 from what_if.random_clusters import random_case
 from what_if.test_absence import owned
 from what_if.test_against_lab import _at_rest

@@ -12,11 +12,12 @@ import msgspec
 import pytest
 import yaml
 
+from manifests import budget
 from podium.errors import InputError
 from podium.what_if.plan.changes import NodeSelection, ReplaceNodes
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
-from what_if.clusters import Item, budget, changes, chosen, documents, node, planned, pod, workload
+from what_if.clusters import Item, changes, chosen, documents, node, planned, pod, workload
 
 NODES = [node("n1", "a"), node("n2", "b"), node("n3", "c")]
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+import manifests
+from manifests import Manifest, workload
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
 from podium.render.reports.consolidate import right_sizing_report, right_sizing_summary
@@ -25,30 +27,13 @@ from podium.what_if.plan.inputs import cluster_documents
 WEB = Recommendation("default", "Deployment", "web", "c", {"cpu": "500m", "memory": "512Mi"})
 
 
-def node(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"node.kubernetes.io/instance-type": "m"}},
-        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
-    }
+def node(name: str) -> Manifest:
+    return manifests.node(name, labels={"node.kubernetes.io/instance-type": "m"})
 
 
-def deployment(name: str, replicas: int, cpu: str) -> dict[str, Any]:
+def deployment(name: str, replicas: int, cpu: str) -> Manifest:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [container]},
-            },
-        },
-    }
+    return workload("Deployment", name, replicas, {"containers": [container]})
 
 
 def sized(

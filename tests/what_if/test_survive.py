@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from manifests import budget
 from podium.library.reading import read
 from podium.objects.reading.collection import Objects
 from podium.what_if.survive.survive import DomainLoss, survive
-from what_if.clusters import Item, budget, chosen, node, planned, pod, workload
+from what_if.clusters import Item, chosen, node, planned, pod, workload
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -25,7 +25,7 @@ from podium.kube.reflector import Reflector
 from podium.scheduler.placing import failure_handler
 from podium.scheduler.placing.binder import Binder, NotBoundError
 from podium.scheduler.placing.failure_handler import FailureHandler
-from podium.scheduler.placing.pod_status import PodStatusWriter
+from podium.scheduler.placing.status_writers import PodStatusWriter
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
 from podium.scheduler.state.object_index import ObjectIndex

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import manifests
+from manifests import Manifest, manifest
+
 #: Names are few, so that a pod is often created under the name of one that is gone.
 POD_NAMES = tuple(f"p{number}" for number in range(24))
 SELECTOR = {"app": "spread"}
@@ -90,79 +93,72 @@ def pod(name: str, rng: random.Random, *, gates: bool = True) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def claim(name: str, rng: random.Random) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-            "storageClassName": rng.choice(("lab-standard", "lab-standard", "lab-immediate")),
-        },
+def preferring(rng: random.Random) -> dict[str, Any]:
+    """A pod that prefers some zones and nodes, by their labels and by the pods that are there."""
+    made = pod("like", rng, gates=False)
+    spec = made["spec"]
+    spec.pop("volumes", None)
+    made["metadata"]["labels"] = {"app": rng.choice(("plain", "zoned", "preferring"))}
+    selector = {"matchLabels": {"app": rng.choice(("plain", "zoned", "preferring"))}}
+    zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+    term = {"labelSelector": selector, "topologyKey": rng.choice((zone, zone, host))}
+    weighted = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": rng.choice((1, 50, 100)), "podAffinityTerm": term}
+        ]
     }
+    disk = {"key": "disk", "operator": "In", "values": ["ssd"]}
+    affinity: dict[str, Any] = spec.setdefault("affinity", {})
+    if rng.random() < 0.6:
+        affinity[rng.choice(("podAffinity", "podAntiAffinity"))] = weighted
+    if rng.random() < 0.3:
+        preferred = [{"weight": 10, "preference": {"matchExpressions": [disk]}}]
+        affinity["nodeAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    if rng.random() < 0.6:
+        spread = {
+            "maxSkew": rng.choice((1, 2)),
+            "topologyKey": rng.choice((zone, zone, host)),
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": selector,
+        }
+        spec["topologySpreadConstraints"] = [
+            *spec.get("topologySpreadConstraints", ()),
+            spread,
+        ]
+    return made
+
+
+def claim(name: str, rng: random.Random) -> Manifest:
+    classes = ("lab-standard", "lab-standard", "lab-immediate")
+    return manifests.claim(name, storageClassName=rng.choice(classes))
 
 
 def replica_set(name: str, replicas: int, rng: random.Random) -> dict[str, Any]:
-    template = pod(name, rng, gates=False)
     labels = {"set": name}
-    spec = {each: template["spec"][each] for each in template["spec"] if each != "volumes"}
+    spec = pod(name, rng, gates=False)["spec"]
+    spec.pop("volumes", None)
     spec["restartPolicy"] = "Always"
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels | {"app": "plain"}}, "spec": spec},
-        },
-    }
+    template = {"metadata": {"labels": labels | {"app": "plain"}}, "spec": spec}
+    wanted = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return manifest("ReplicaSet", name, spec=wanted)
 
 
-def priority_classes() -> list[dict[str, Any]]:
-    return [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
-        for name, value in (("low", 10), ("middle", 100), ("high", 1000))
-    ]
+def priority_classes() -> list[Manifest]:
+    values = {"low": 10, "middle": 100, "high": 1000}
+    return [manifests.priority_class(name, value) for name, value in values.items()]
 
 
-def service(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"app": "plain"}, "ports": [{"port": 80}]},
-    }
+def service(name: str) -> Manifest:
+    return manifests.service(name, selector={"app": "plain"}, ports=[{"port": 80}])
 
 
-def budget(name: str, rng: random.Random) -> dict[str, Any]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "minAvailable": rng.choice((1, 2, "50%")),
-            "selector": {"matchLabels": {"app": rng.choice(("plain", "zoned"))}},
-        },
-    }
+def budget(name: str, rng: random.Random) -> Manifest:
+    least = rng.choice((1, 2, "50%"))
+    return manifests.budget(name, rng.choice(("plain", "zoned")), minAvailable=least)
 
 
-def pod_group(name: str, rng: random.Random) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "schedulingPolicy": {"gang": {"minCount": rng.randint(1, 3)}},
-            "priorityClassName": "middle",
-        },
-    }
+def pod_group(name: str, rng: random.Random) -> Manifest:
+    return manifests.pod_group(name, rng.randint(1, 3), priorityClassName="middle")
 
 
 #: What claims ask of a device: attributes that all have, that some have, and none.
@@ -176,14 +172,15 @@ EXPRESSIONS = (
 )
 
 
-def device_class() -> dict[str, Any]:
-    selector = {"cel": {"expression": 'device.driver == "devices.test"'}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": "device"},
-        "spec": {"selectors": [selector]},
-    }
+#: The name by which pods ask for devices as for any resource.
+EXTENDED_RESOURCE = "devices.test/any"
+
+
+def device_class(*, extended: bool = False) -> Manifest:
+    made = manifests.device_class("device", 'device.driver == "devices.test"')
+    if extended:
+        made["spec"]["extendedResourceName"] = EXTENDED_RESOURCE
+    return made
 
 
 def device_slice(node: str, rng: random.Random) -> dict[str, Any]:
@@ -198,17 +195,7 @@ def device_slice(node: str, rng: random.Random) -> dict[str, Any]:
         }
         for number in range(rng.randint(1, 3))
     ]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": f"slice-{node}"},
-        "spec": {
-            "driver": "devices.test",
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": devices,
-        },
-    }
+    return manifests.device_slice(node, devices, driver="devices.test")
 
 
 def device_claim(name: str, rng: random.Random) -> dict[str, Any]:
@@ -216,9 +203,4 @@ def device_claim(name: str, rng: random.Random) -> dict[str, Any]:
     expression = rng.choice(EXPRESSIONS)
     if expression:
         exactly["selectors"] = [{"cel": {"expression": expression}}]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"devices": {"requests": [{"name": "some", "exactly": exactly}]}},
-    }
+    return manifests.device_claim(name, **exactly)

@@ -8,21 +8,19 @@ staging/src/k8s.io/apiserver/pkg/cel, Kubernetes v1.36.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from podium.cel.checked_expression import decode
+from podium.cel.checked_expression import decode, literal_errors
 from podium.cel.errors import CelError, CompileError
 from podium.cel.evaluation import Evaluated, UnsupportedError, as_answer, compiled, evaluated
-from podium.cel.kept_expressions import KeptExpressions
-from podium.cel.literal_checks import literal_errors
 from podium.cel.values import DomainMap, Quantity, Semver
 from podium.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from podium.cel.checked_expression import CheckedExpression
     from podium.cel.evaluation import Step
     from podium.objects.kinds.devices import Device, DeviceAttribute
@@ -149,20 +147,42 @@ class CompiledExpression:
         return answer
 
 
+V = TypeVar("V")
+
+#: A compiled expression takes about this many bytes for each character of its text.
+_BYTES_PER_CHARACTER: Final = 200
+_MOST_BYTES: Final = 32 << 20
+
+
+class KeptExpressions(Generic[V]):
+    """What was made of texts. When it takes too much memory, the longest unused go first."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._kept: OrderedDict[str, V] = OrderedDict()
+        self.bytes = 0
+
+    def get(self, text: str, make: Callable[[], V]) -> V:
+        """What was made of a text, or what *make* makes of it."""
+        if text in self._kept:
+            self._kept.move_to_end(text)
+            return self._kept[text]
+        made = make()
+        self._kept[text] = made
+        self.bytes += _bytes_of(text)
+        while self.bytes > self._most and len(self._kept) > 1:
+            self.bytes -= _bytes_of(self._kept.popitem(last=False)[0])
+        return made
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _bytes_of(text: str) -> int:
+    return 1024 + _BYTES_PER_CHARACTER * len(text)
+
+
 _SELECTORS: Final[KeptExpressions[CompiledExpression | CompileError]] = KeptExpressions()
-_RULES: Final[KeptExpressions[Step | CompileError]] = KeptExpressions()
-
-
-def compile_rule(text: str) -> Step | CompileError:
-    """A compiled expression over the variables `self` and `oldSelf` of any type, or its error."""
-
-    def make() -> Step | CompileError:
-        try:
-            return _compiled(_checked(_rule_environment(), text, text))
-        except CompileError as error:
-            return error
-
-    return _RULES.get(text, make)
 
 
 def compile_expression(text: str) -> CompiledExpression | CompileError:
@@ -240,28 +260,7 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 @cache
 def _environment() -> Any:
-    """The environment of device selectors; made once."""
-
-    def variables(kind: Any, quantity: Any) -> dict[str, Any]:
-        values = kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY)))
-        return {
-            "device.driver": kind.STRING,
-            "device.allowMultipleAllocations": kind.BOOL,
-            "device.attributes": values,
-            "device.capacity": kind.Map(kind.STRING, kind.Map(kind.STRING, quantity)),
-        }
-
-    return _new_environment(variables)
-
-
-@cache
-def _rule_environment() -> Any:
-    """The environment of rules about custom objects; made once."""
-    return _new_environment(lambda kind, _: {"self": kind.DYN, "oldSelf": kind.DYN})
-
-
-def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
-    """An environment of the CEL library with some variables, given its types and quantities."""
+    """The environment of device selectors, made once with the types of the library."""
     try:
         from cel_expr_python import cel  # noqa: PLC0415 - only commands that use devices load it
     except ImportError:
@@ -304,9 +303,15 @@ def _new_environment(variables: Callable[[Any, Any], dict[str, Any]]) -> Any:
         )
         for name, overloads in _declared()
     ]
+    variables = {
+        "device.driver": kind.STRING,
+        "device.allowMultipleAllocations": kind.BOOL,
+        "device.attributes": kind.Map(kind.STRING, kind.Map(kind.STRING, kind(_ANY))),
+        "device.capacity": kind.Map(kind.STRING, kind.Map(kind.STRING, types["quantity"])),
+    }
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_CONFIG),
-        variables=variables(kind, types["quantity"]),
+        variables=variables,
         functions=functions,
     )
 

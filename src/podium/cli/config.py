@@ -25,7 +25,7 @@ from podium.render.reports.profiles import (
     policy_tables,
     validity_report,
 )
-from podium.what_if.compare.configurations import configuration_kind
+from podium.what_if.compare.compare import configuration_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -61,8 +60,14 @@ def terminable() -> Iterator[None]:
 def output_width() -> int | None:
     """The columns of the terminal or of COLUMNS; None for a pipe."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        return shutil.get_terminal_size().columns
+        return _columns()
     return None
+
+
+def _columns() -> int:
+    from shutil import get_terminal_size  # noqa: PLC0415  it brings three ways to compress
+
+    return get_terminal_size().columns
 
 
 def write(text: str) -> None:
@@ -157,7 +162,7 @@ class StatusLine:
 
     def _put(self, text: str) -> None:
         self._shown = True
-        columns = shutil.get_terminal_size().columns
+        columns = _columns()
         sys.stderr.write(f"\r{printable(text)[: columns - 1]}\x1b[K")
         sys.stderr.flush()
 

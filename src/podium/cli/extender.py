@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from podium.engine.framework.profile import Profile
-    from podium.extender.api_server import ClusterFollower
+    from podium.extender.cluster_state import ClusterFollower
     from podium.extender.security import ExtenderGuard
 
 
@@ -44,6 +44,11 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
     "--client-token-file",
     metavar="FILE",
     help="Serve only requests with the token in this file: urlPrefix …/token/TOKEN, or a bearer.",
+)
+@click.option(
+    "--allow-plain-http",
+    is_flag=True,
+    help="Serve plain HTTP beyond loopback, where the token can be read on its way.",
 )
 @click.option(
     "-f",
@@ -75,6 +80,7 @@ def extender(
     tls_private_key_file: str | None,
     client_ca_file: str | None,
     client_token_file: str | None,
+    allow_plain_http: bool,
     files: tuple[str, ...],
     server: str | None,
     kubeconfig: str | None,
@@ -98,10 +104,11 @@ def extender(
                      "prioritizeVerb": "prioritize", "weight": 1, "bindVerb": "bind",
                      "preemptVerb": "preempt", "nodeCacheCapable": true}]
     """  # noqa: D301  click reads the escape
-    from podium.extender.api_server import ClusterFollower  # noqa: PLC0415  brings engine and server
-    from podium.extender.cluster_state import ExtenderState  # noqa: PLC0415
-    from podium.extender.server import ExtenderApp  # noqa: PLC0415
-    from podium.extender.verbs import ExtenderVerbs  # noqa: PLC0415
+    from podium.extender.cluster_state import (  # noqa: PLC0415  brings engine and server
+        ClusterFollower,
+        ExtenderState,
+    )
+    from podium.extender.server import ExtenderApp, ExtenderVerbs  # noqa: PLC0415
 
     if client_ca_file and not tls_cert_file:
         raise ConfigError("--client-ca-file needs https", hint="give --tls-cert-file as well")
@@ -110,6 +117,11 @@ def extender(
         raise ConfigError(
             f"whoever reaches {listen} could ask this extender, and bind pods",
             hint="give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
+        )
+    if listen.host not in LOOPBACK and not tls_cert_file and not allow_plain_http:
+        raise ConfigError(
+            f"--listen {listen}: the token could be read on its way",
+            hint="--tls-cert-file serves https; --allow-plain-http does without",
         )
     profile = _profile(flags)
     notes(profile.notes)

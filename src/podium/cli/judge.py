@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from podium.past.format.reading import Entry, History, Torn
 
 
-@click.command(cls=FlagsCommand)
+@click.command(cls=FlagsCommand, renamed={"-v": "--all"})
 @click.argument("path", metavar="HISTORY", type=click.Path())
 @output_flag("table", "json", "yaml")
-@click.option(
-    *("-v", "--all", "verbose"),
-    is_flag=True,
-    help="Log verbosity: list ties and other orders, too.",
-)
+@click.option("--all", "verbose", is_flag=True, help="List ties and other orders, too.")
 @profile_flags
 @follows_history
 def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int:
@@ -43,8 +39,7 @@ def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int
     """
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import History  # noqa: PLC0415
-    from podium.past.judge.judging import judge_history  # noqa: PLC0415  not for the help
-    from podium.past.judge.shadow import Shadow  # noqa: PLC0415
+    from podium.past.judge.shadow import Shadow, judge_history  # noqa: PLC0415  not for the help
 
     history = History(path)
     flags = replace(flags, usual_ties=KUBE_SCHEDULER, usual_percentage=0)

@@ -259,7 +259,7 @@ def _of_cluster(access: Access, flags: ProfileSource) -> ProfileSource:
     An API server that restarts is waited for.
     """
     from podium.kube.failure_log import FailureLog  # noqa: PLC0415  not needed for the help
-    from podium.kube.patience import RESTART_PAUSES  # noqa: PLC0415
+    from podium.kube.pauses import RESTART_PAUSES  # noqa: PLC0415
     from podium.library.cluster_release import source_in_cluster  # noqa: PLC0415
 
     failures = FailureLog(flags.notify)

@@ -15,8 +15,7 @@ from urllib.parse import quote, urlsplit
 from podium.cli.console import output_width, write, write_data, write_lines, write_section
 from podium.cli.running_flags import DEFAULT_SCHEDULER, LEASES, Running
 from podium.errors import ConfigError, InputError
-from podium.kube.address import shown
-from podium.kube.http_rules import LOOPBACK
+from podium.kube.http_rules import LOOPBACK, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

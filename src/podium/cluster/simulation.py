@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from podium.cluster.cache.cache import Cache
-from podium.cluster.cache.reservations import restoring
-from podium.cluster.claim_writes import ClaimWriter, ClaimWrites
+from podium.cluster.cache.cache import Cache, restoring
+from podium.cluster.claims import ClaimWriter, ClaimWrites
 from podium.cluster.decider import Decider, always, ignore_step
 from podium.cluster.pod_groups.simulated import SimulatedGroups
 from podium.cluster.queue.nominations import Nominations

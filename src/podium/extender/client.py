@@ -8,7 +8,10 @@ returns the reply in the form that the cycle is sent. An error on the way is ret
 from __future__ import annotations
 
 import asyncio
+import ssl
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -21,11 +24,9 @@ from podium.engine.framework.extenders import (
     Filtered,
     Scored,
     Together,
-    interested,
 )
 from podium.errors import ConfigError
 from podium.extender import wire
-from podium.extender.tls import context_of
 from podium.kube.access import Access
 from podium.kube.api import JSON
 from podium.kube.connections import ConnectionPool
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Victims
     from podium.engine.framework.extenders import Extender
-    from podium.engine.framework.profile import Profile
     from podium.engine.state.pod_class import Incoming
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -258,13 +258,6 @@ def _error(extender: Extender, text: str) -> str:
     return wire.go_format(text) if extender.protocol.formats_errors else text
 
 
-def binder_of(profile: Profile, pod: Incoming) -> Extender | None:
-    """The first interested extender with a bind verb; it binds instead of the API server."""
-    return next(
-        (each for each in profile.extenders if each.bind_verb and interested(each, pod)), None
-    )
-
-
 class BlockingClient:
     """Sends one question at a time and blocks until the reply is there."""
 
@@ -288,3 +281,64 @@ def blocking_client(
             yield client
         finally:
             runner.run(client.client.__aexit__())
+
+
+_FILES = {"ca_file": "caFile", "cert_file": "certFile", "key_file": "keyFile"}
+
+
+def context_of(extender: Extender) -> ssl.SSLContext:
+    """The TLS context for an extender's `tlsConfig`.
+
+    With `enableHttps` and no certificate authority every server certificate is accepted.
+    """
+    tls = extender.tls
+    for name, field in _FILES.items():
+        _check_readable(extender, field, tls.get(name))
+    authority = tls.get("ca_file") or tls.get("ca_data")
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+    try:
+        if tls.get("ca_data"):
+            context = ssl.create_default_context(cadata=_bytes(tls["ca_data"]).decode())
+        elif tls.get("ca_file"):
+            context = ssl.create_default_context(cafile=str(tls["ca_file"]))
+        if tls.get("insecure") or (extender.enable_https and not authority):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _load_client_certificate(context, tls)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {reason}") from error
+    return context
+
+
+def _check_readable(extender: Extender, field: str, path: object) -> None:
+    """Raise an error that names the file; those of the ssl module do not."""
+    if not path:
+        return
+    try:
+        Path(str(path)).open("rb").close()
+    except OSError as error:
+        what = f"{field} {path}: {error.strerror or error}"
+        raise ConfigError(f"tlsConfig of extender {extender.url_prefix}: {what}") from error
+
+
+def _load_client_certificate(context: ssl.SSLContext, tls: dict[str, object]) -> None:
+    """Load the client certificate, if one is configured; `ssl` reads certificates from files."""
+    if tls.get("cert_data") or tls.get("key_data"):
+        with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+            names = []
+            for part in ("cert", "key"):
+                path = Path(folder, f"{part}.pem")
+                given = tls.get(f"{part}_data")
+                if given:
+                    path.touch(mode=0o600)
+                    path.write_bytes(_bytes(given))
+                names.append(str(path if given else tls.get(f"{part}_file", "")))
+            context.load_cert_chain(*names)
+    elif tls.get("cert_file"):
+        context.load_cert_chain(str(tls["cert_file"]), str(tls.get("key_file") or "") or None)
+
+
+def _bytes(value: object) -> bytes:
+    assert isinstance(value, bytes)
+    return value

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
-from podium.kube.address import TOKEN_PATH
-from podium.kube.http_rules import bearer_of, host_name, is_of_page, is_secret
+from podium.kube.http_rules import TOKEN_PATH, bearer_of, host_name, is_of_page, is_secret
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -18,6 +18,7 @@ from uuid import uuid4
 import msgspec
 
 from podium.host.event_loop import (
+    collect_rarely,
     connections_within_descriptors,
     on_stop_signal,
     raise_descriptors,
@@ -124,11 +125,6 @@ def _stop_collection() -> None:
 
 
 def _start_collection() -> None:
-    """Collect garbage from now on, unless that is done already; what was read first is left out.
-
-    It is looked for less often than usual: few objects refer to each other.
-    """
+    """Collect garbage from now on, unless that is done already; what was read first is left out."""
     if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
-        gc.enable()
+        collect_rarely()

@@ -16,9 +16,8 @@ from podium.host.loop_thread import LoopThread, called_here
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
 from podium.kube.errors import UnreachableError
-from podium.kube.fence import FencedApi
 from podium.kube.http_rules import LOOPBACK
-from podium.kube.lease import LeaderElector, LeaseTimes
+from podium.kube.lease import FencedApi, LeaderElector, LeaseTimes
 from podium.scheduler.state.clock import Clocks, real_clocks
 from podium.scheduler.telemetry.tracing import Tracing
 from podium.serving.page_data.activity import ActivityObserver
@@ -321,8 +320,10 @@ class ClusterRun:
     def _serve_securely(
         self, stack: AsyncExitStack, secure: SecurePort, thread: LoopThread
     ) -> None:
-        from podium.serving.access.authority_lookup import AuthorityLookup  # noqa: PLC0415
-        from podium.serving.access.client_certificates import ServerTls  # noqa: PLC0415
+        from podium.serving.access.client_certificates import (  # noqa: PLC0415
+            AuthorityLookup,
+            ServerTls,
+        )
         from podium.serving.access.delegated_access import DelegatedAccess  # noqa: PLC0415
         from podium.serving.access.page_access import TokenCookie  # noqa: PLC0415
         from podium.serving.access.serving_certificate import serving_certificate  # noqa: PLC0415
@@ -362,7 +363,7 @@ class ClusterRun:
     def page_data(self) -> PageData:
         """What the pages read of the scheduler, once the host is entered."""
         from podium.serving.page_data.page_data import PageData  # noqa: PLC0415
-        from podium.serving.page_data.profile_text import dumped  # noqa: PLC0415
+        from podium.serving.page_data.profile_data import dumped  # noqa: PLC0415
 
         scheduler = self.host.scheduler
         assert scheduler is not None

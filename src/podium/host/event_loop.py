@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import signal
 from collections.abc import Callable, Coroutine
@@ -37,6 +38,16 @@ def raise_descriptors() -> None:
     if soft != hard:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def collect_rarely() -> None:
+    """Look for garbage less often than usual from now on, and not among what there is by now.
+
+    Few objects refer to each other, and a collection holds up everything else.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def connections_within_descriptors(most: int = 64) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from podium.errors import InputError
-from podium.kube.address import TOKEN_PATH
+from podium.kube.http_rules import TOKEN_PATH
 from podium.objects.reading import yaml_text
 from podium.render.documents import to_yaml
 

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.errors import InputError
-from podium.host.event_loop import on_stop_signal, raise_descriptors, run_program
+from podium.host.event_loop import (
+    collect_rarely,
+    on_stop_signal,
+    raise_descriptors,
+    run_program,
+)
 from podium.host.lab_contents import FilledLab, LabContents, fill
 from podium.host.lab_kubeconfig import default_path, read_token, write_kubeconfig
 from podium.host.node_leases import keep_node_leases
@@ -27,9 +32,8 @@ from podium.kube.credentials import Credentials
 from podium.lab.contents.loader import load
 from podium.lab.controllers.framework.clock import WallClock
 from podium.lab.controllers.manager import ControllerManager
-from podium.lab.http.security import Guard
+from podium.lab.http.security import Guard, ServiceAccountTokens
 from podium.lab.http.server import ApiServer
-from podium.lab.http.tokens import ServiceAccountTokens
 from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 from podium.objects.kinds.workloads import PriorityClass
@@ -209,9 +213,8 @@ class Lab:
             registry, WallClock(), devices=devices, warn=self._log.warning
         )
         controllers.sync_ready()
-        # What was created by now stays: the collector need not visit it again and again.
         gc.collect()
-        gc.freeze()
+        collect_rarely()  # what was created by now stays
         stack.callback(controllers.unsubscribe)
         running = self._supervisor.start("the controllers", controllers.run())
         stack.push_async_callback(self._supervisor.stop, running)

@@ -20,21 +20,18 @@ from podium.host.options import scheduler_options
 from podium.kube.discovery import discover
 from podium.kube.events import CORE, EVENTS
 from podium.kube.failure_log import FailureLog
-from podium.kube.patience import RESTART_PAUSES
+from podium.kube.pauses import RESTART_PAUSES
 from podium.kube.recorder import EventRecorder
 from podium.past.decisions.decision_log import DecisionLog
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
-from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.clock import Clocks, real_clocks
-from podium.scheduler.state.cluster_copy import ClusterCopies
-from podium.scheduler.telemetry.group_metrics import GroupMetrics
+from podium.scheduler.state.cluster_copy import ClusterCopies, beside_decisions
 from podium.scheduler.telemetry.logs import DecisionLines
-from podium.scheduler.telemetry.metrics import Metrics
-from podium.scheduler.telemetry.rule_timings import RuleTimings
-from podium.scheduler.telemetry.slow_trace import SLOW_SECONDS, SlowTrace
+from podium.scheduler.telemetry.metrics import GroupMetrics, Metrics
+from podium.scheduler.telemetry.timings import SLOW_SECONDS, RuleTimings, SlowTrace
 from podium.serving.endpoints.health import Health
-from podium.serving.page_data.waiting import waiting_data
+from podium.serving.page_data.decision_data import waiting_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -326,7 +323,7 @@ class SchedulerHost:
     def record_profiles(self, kind: str, text: str) -> None:
         """Note in the history that the scheduler decides by the profiles of a text from now on."""
         from podium.library.profiles import parse_policy  # noqa: PLC0415
-        from podium.serving.page_data.profile_text import POLICY  # noqa: PLC0415  rarely changed
+        from podium.serving.page_data.profile_data import POLICY  # noqa: PLC0415  rarely changed
 
         record = self._options.record
         if self.history is not None and record is not None:

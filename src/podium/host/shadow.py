@@ -8,23 +8,25 @@ eviction or lease is written.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from podium.past.format.reading import ObjectChange
 from podium.past.judge.judge import Judge
-from podium.past.judge.judged_indexes import JudgedIndexes
 from podium.past.replay.replay import Rules
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
+from podium.scheduler.state.object_index import LivePods, ObjectIndex
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
+    from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
     from podium.past.judge.doubtful import Judgement
     from podium.past.judge.shadow import Shadow
@@ -33,7 +35,32 @@ if TYPE_CHECKING:
     from podium.scheduler.state.informers import Indexes
     from podium.scheduler.state.observers import Observer
     from podium.scheduler.state.options import SchedulerOptions
-    from podium.scheduler.telemetry.rule_timings import RuleTimings
+    from podium.scheduler.telemetry.timings import RuleTimings
+
+
+class JudgedIndexes:
+    """Objects as last reported; what changes is fed to a judge, which follows when it can."""
+
+    def __init__(
+        self, judge: Judge, clock: Callable[[], float], on_change: Callable[[], None]
+    ) -> None:
+        """*on_change* is called after every change."""
+        self._judge, self._clock, self._on_change = judge, clock, on_change
+        self._indexes: dict[str, ObjectIndex[Any]] = {}
+
+    def index(self, kind: str) -> ObjectIndex[Any]:
+        """The index of a kind."""
+        found = self._indexes.get(kind)
+        if found is None:
+
+            def changed(old: Object | None, new: Object | None) -> None:
+                self._judge.feed(ObjectChange(self._clock(), kind, old, new))
+                self._on_change()
+
+            found = LivePods(changed) if kind == "Pod" else ObjectIndex(changed)
+            self._indexes[kind] = found
+        return found
+
 
 #: How many changes are followed before other tasks run.
 _JUDGED_AT_ONCE: Final = 16

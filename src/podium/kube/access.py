@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from podium.errors import ConfigError, InputError
-from podium.kube.address import shown
 from podium.kube.credentials import Credentials, TokenFile, credentials_of
 from podium.kube.errors import UnreachableError
+from podium.kube.http_rules import shown
 from podium.kube.kubeconfig import Chosen, KubeconfigEntry, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

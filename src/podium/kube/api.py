@@ -48,6 +48,10 @@ class _Binding(msgspec.Struct, rename="camel", gc=False):
     kind: str = "Binding"
 
 
+def always() -> None:
+    """Allow a request to be sent."""
+
+
 class KubeApi(ABC):
     """One API server. Every refusal and every missing answer is an `ApiError`."""
 
@@ -61,8 +65,12 @@ class KubeApi(ABC):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
-        """Send one request; the body of the answer."""
+        """Send one request; the body of the answer.
+
+        *before_send* is called whenever it is about to be sent, after all waiting, and may raise.
+        """
 
     @abstractmethod
     def stream(

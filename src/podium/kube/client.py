@@ -13,8 +13,7 @@ from typing import Protocol, Self
 from urllib.parse import urlencode
 
 from podium.kube.access import Access
-from podium.kube.api import JSON, KubeApi
-from podium.kube.asked_pause import after_asked_pause
+from podium.kube.api import JSON, KubeApi, always
 from podium.kube.connections import Answer, ConnectionPool, connected
 from podium.kube.errors import (
     LONGEST_PAUSE_SECONDS,
@@ -23,6 +22,7 @@ from podium.kube.errors import (
     refusal,
     words,
 )
+from podium.kube.pauses import after_asked_pause
 from podium.kube.proxies import proxy_of
 from podium.kube.watch_pace import WatchPace
 from podium.kube.watch_stream import WatchConnection
@@ -88,6 +88,7 @@ class ApiClient(KubeApi):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
         """Send one request; the body of the answer.
 
@@ -95,7 +96,7 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = _target(path, params)
-        exchange = self._pool.exchange
+        exchange = partial(self._pool.exchange, before_send=before_send)
         try:
             answer = await exchange(method, target, body, content_type, seconds=timeout)
             if answer.status >= 300:

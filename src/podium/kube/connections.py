@@ -24,13 +24,13 @@ import msgspec
 
 from podium import __version__
 from podium.kube.access import Access
-from podium.kube.api import JSON
+from podium.kube.api import JSON, always
 from podium.kube.proxies import Proxy, tunnel
 
 _USER_AGENT = f"podium/{__version__}"
 CONNECT_SECONDS = 10.0
 #: The server closes idle connections after 90 seconds; a request must not meet that moment.
-_IDLE_SECONDS = 45.0
+IDLE_SECONDS = 45.0
 #: Raised by the parser: what came is not HTTP, or changes to another protocol unasked.
 NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _TARGET = re.compile(r"/[!-~]*")
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
             transport is not None
             and not transport.is_closing()
             and self.generation == generation
-            and now - self.used_at < _IDLE_SECONDS
+            and now - self.used_at < IDLE_SECONDS
         )
 
     @property
@@ -366,8 +366,12 @@ class ConnectionPool:
         content_type: str,
         *,
         seconds: float,
+        before_send: Callable[[], None] = always,
     ) -> Answer:
-        """Send one request; its answer, or `OSError` when none came."""
+        """Send one request; its answer, or `OSError` when none came.
+
+        *before_send* is called once there is a connection, and may raise instead.
+        """
         if self._access.credentials.fresh():
             request = self._written(method, target, body, content_type, self._fixed)
         else:
@@ -381,6 +385,7 @@ class ConnectionPool:
                 now = self._clock()
             again = connection.reused and method == "GET"
             try:
+                before_send()
                 return await connection.exchange(request, max(0.0, ends - now))
             except BrokenError as error:
                 # The server may have closed it at that moment. A read can be repeated; whether a

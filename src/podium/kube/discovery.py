@@ -10,7 +10,7 @@ import msgspec
 
 from podium.kube.api import KubeApi, decoded
 from podium.kube.errors import ApiError, UnreachableError
-from podium.kube.patience import PAUSES, answered
+from podium.kube.pauses import PAUSES, answered
 from podium.objects.kinds.registry import KINDS
 
 

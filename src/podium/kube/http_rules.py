@@ -2,12 +2,14 @@
 
 A page of any site can make a browser send requests to a local port, or rebind its own host name to
 a loopback address. Browsers say in `Origin` and `Sec-Fetch-Site` where a request comes from, and in
-`Host` by which name it was sent.
+`Host` by which name it was sent. The address of a lab has its token in its path, which messages
+leave out.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -57,3 +59,13 @@ def bearer_of(headers: Mapping[bytes, bytes]) -> bytes:
 def is_secret(given: bytes, secret: str) -> bool:
     """Whether *given* is the secret; how long that takes to find out tells nothing of it."""
     return hmac.compare_digest(given, secret.encode())
+
+
+#: Precedes the token in the address of a lab: over plain HTTP kubectl sends no token otherwise.
+TOKEN_PATH = "/token/"  # noqa: S105
+_TOKEN = re.compile(rf"{TOKEN_PATH}[^/]*")
+
+
+def shown(url: str) -> str:
+    """The address without a token."""
+    return _TOKEN.sub("", url)

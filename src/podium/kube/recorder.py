@@ -19,9 +19,16 @@ import msgspec
 
 from podium.kube.api import MERGE_PATCH, KubeApi
 from podium.kube.errors import ApiError, is_passing
-from podium.kube.event_counts import CountingLedger
-from podium.kube.event_series import SeriesLedger
-from podium.kube.events import CORE, EVENTS, EventWrite, Ledger, Occurrence, Reference
+from podium.kube.events import (
+    CORE,
+    EVENTS,
+    CountingLedger,
+    EventWrite,
+    Ledger,
+    Occurrence,
+    Reference,
+    SeriesLedger,
+)
 from podium.kube.own_tasks import OwnTasks
 from podium.objects.kinds.meta import Object
 

@@ -16,9 +16,9 @@ import msgspec
 from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
-from podium.kube.patience import PAUSES, answered
-from podium.library.default_generation import configured_generation
+from podium.kube.pauses import PAUSES, answered
 from podium.library.profile_choice import by_policy
+from podium.library.profile_source import configured_generation
 from podium.profiles.policy.build import parse_policy
 from podium.releases import DEFAULT_RELEASE, RELEASES, minor_of, release_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium.errors import ConfigError
-from podium.library.default_generation import default_generation
+from podium.library.profile_source import default_generation
 from podium.library.profiles import (
     DEFAULT_PROVIDER,
     Options,

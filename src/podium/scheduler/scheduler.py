@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from podium.cluster.cache.trimming import Trimmer
+from podium.cluster.cache.columns import Trimmer
 from podium.cluster.pod_groups.cycle import failed_before, not_found, own_decision
+from podium.cluster.queue.entities import GroupTurn, Pool
 from podium.cluster.queue.group_queue import GroupQueue
-from podium.cluster.queue.queued_group import GroupTurn
-from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.verification import Verification
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.group_decision import SUCCESS
 from podium.engine.rows.rows import OneRow
 from podium.errors import ConfigError
 from podium.profiles.watched_kinds import watched_kinds
-from podium.scheduler.crashes import Crashes, described
 from podium.scheduler.decider import LiveDecider
 from podium.scheduler.placing.actions import Actions
-from podium.scheduler.placing.worker_pool import WorkerPool
+from podium.scheduler.placing.tasks import WorkerPool
 from podium.scheduler.state.clock import real_clocks
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
@@ -40,14 +38,15 @@ from podium.scheduler.state.observers import (
     Observer,
 )
 from podium.scheduler.state.options import SchedulerOptions
-from podium.scheduler.telemetry.slow_trace import Steps
+from podium.scheduler.telemetry.logs import Crashes, described
+from podium.scheduler.telemetry.timings import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from podium.cluster.cache.cache import Cache
+    from podium.cluster.queue.entities import Turn
     from podium.cluster.queue.queue import SchedulingQueue
-    from podium.cluster.queue.queued_pod import Turn
     from podium.cluster.verification import Discrepancy
     from podium.engine.cycle.ties import Ties
     from podium.engine.framework.group_decision import GroupDecision, MemberResult
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from podium.scheduler.placing.pod_events import Recorder
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.informers import Indexes
-    from podium.scheduler.telemetry.rule_timings import RuleTimings
+    from podium.scheduler.telemetry.timings import RuleTimings
 
 logger = logging.getLogger(__name__)
 

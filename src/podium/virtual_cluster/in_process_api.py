@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlencode
 
 import msgspec
 
-from podium.kube.api import JSON, KubeApi
-from podium.kube.asked_pause import with_asked_pause
+from podium.kube.api import JSON, KubeApi, always
 from podium.kube.connections import Answer
 from podium.kube.errors import UnreachableError, refusal
+from podium.kube.pauses import with_asked_pause
 from podium.lab.api.resources import BY_NAME
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
@@ -66,6 +66,7 @@ class InProcessApi(KubeApi):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
         """Send one request; the body of the answer.
 
@@ -73,6 +74,7 @@ class InProcessApi(KubeApi):
         """
 
         async def send(seconds: float) -> Answer:
+            before_send()
             try:
                 async with asyncio.timeout(seconds):
                     return await self.exchange(method, path, params, body, content_type)

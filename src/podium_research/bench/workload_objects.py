@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from podium.cluster.claim_writes import ClaimWriter
+from podium.cluster.claims import ClaimWriter
 from podium.errors import InputError
 from podium.objects.completing.expand import claim_of
 from podium.objects.kinds.devices import (

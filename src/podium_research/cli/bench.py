@@ -203,7 +203,7 @@ def _check_chart(chart: str | None) -> None:
 
 
 def _draw(measured: Sequence[Result], profile: Profile, path: Path) -> None:
-    from podium_research.bench.text_table import html, svg  # noqa: PLC0415  only when asked for
+    from podium_research.bench.chart_page import html, svg  # noqa: PLC0415  only when asked for
 
     title = f"podium bench, {profile.name}"
     text = html(measured, title) if path.suffix == ".html" else svg(measured)

@@ -16,7 +16,7 @@ from builders import node, pod, simulation, term
 from engine.fast.test_equals_plain_v1_13 import GROUND as CLASSIC
 from engine.fast.test_equals_plain_v1_36 import GROUND as CURRENT
 from engine.fast.twins import History, histories
-from podium.cluster.cache.trimming import Trimmer
+from podium.cluster.cache.columns import Trimmer
 from podium.cluster.simulation import Simulation
 
 FEW = 64

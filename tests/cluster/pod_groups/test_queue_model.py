@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.pod_groups.groups import group, member
+from podium.cluster.queue.entities import GroupTurn, Turn
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queue import OF_CONFIGURATIONS
-from podium.cluster.queue.queued_group import GroupTurn
-from podium.cluster.queue.queued_pod import Turn
 from podium.cluster.wakeups.wakeups import MoveRules
 from podium.engine.framework.group_decision import Code
 from podium.objects.kinds.pod import Pod

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.entities import Pool, Turn, is_unschedulable, written_time
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import OF_CONFIGURATIONS, QueueOptions, SchedulingQueue
-from podium.cluster.queue.queued_pod import Pool, Turn, is_unschedulable, written_time
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, Deleted, MoveRules, Updated
 from podium.objects.kinds.node import Node
@@ -244,16 +244,6 @@ def test_an_added_pod_replaces_one_of_the_same_name_wherever_it_is() -> None:
     assert waiting.counts()[Pool.UNSCHEDULABLE] == 0
     assert popped(waiting).pod.priority == 7
     assert waiting.pop() is None
-
-
-def test_add_if_absent_leaves_a_queued_pod_alone() -> None:
-    waiting, _ = queue()
-    parked(waiting, pod("p"))
-
-    assert waiting.add_if_absent(pod("p")) is Pool.UNSCHEDULABLE
-    assert waiting.add_if_absent(pod("q")) is Pool.ACTIVE
-    assert waiting.add_if_absent(pod("q", 9)) is Pool.ACTIVE
-    assert popped(waiting).pod.priority == 0
 
 
 def test_an_update_of_an_active_pod_moves_it_in_the_order() -> None:

@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.entities import Pool, QueuedPod, Turn
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import QueueOptions, SchedulingQueue
-from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn
 from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,
@@ -192,15 +192,6 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.forget(name)
         self.model.active[name] = self.model.arrive(pod, self.pod_time(pod))
         self.model.nominate(name, "")
-
-    @rule(name=NAMES)
-    def add_if_absent(self, name: str) -> None:
-        pod = made(name, 0, START)
-        self.queue.add_if_absent(pod)
-        self.pass_time()
-        if not any(name in pool for pool in self.model.pools()):
-            self.model.active[name] = self.model.arrive(pod, self.pod_time(pod))
-            self.model.nominate(name, "")
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from builders import pod
+from podium.cluster.queue.entities import Pool
 from podium.cluster.queue.queue import OF_CONFIGURATIONS, OF_POLICIES, SchedulingQueue
-from podium.cluster.queue.queued_pod import Pool
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, MoveRules
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import SchedulingGate
-from podium.serving.page_data.waiting import waiting_data
+from podium.serving.page_data.decision_data import waiting_data
 
 
 class Clock:

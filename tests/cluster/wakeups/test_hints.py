@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.queue.entities import QueuedPod
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import (
     Added,

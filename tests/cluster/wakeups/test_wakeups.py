@@ -7,8 +7,8 @@ import logging
 import msgspec
 import pytest
 
+from podium.cluster.queue.entities import Pool, QueuedPod
 from podium.cluster.queue.queue import SchedulingQueue
-from podium.cluster.queue.queued_pod import Pool, QueuedPod
 from podium.cluster.wakeups.wakeups import (
     Added,
     ClusterEvent,

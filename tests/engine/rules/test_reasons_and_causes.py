@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -13,6 +13,7 @@ import pytest
 import builders as b
 import builders_v1_36 as c
 import podium.engine.rules
+from builders_v1_36 import device_class, device_slice
 from podium.engine.framework.profile import Profile
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rules import node_affinity, nodes, pod_affinity, ports, spreading, taints
@@ -25,9 +26,7 @@ from podium.engine.state.verdicts import Reason
 from podium.library.reasoning.causes import find_causes
 from podium.objects.kinds.devices import (
     EXTENDED_RESOURCE_CLAIM,
-    DeviceClass,
     ResourceClaim,
-    ResourceSlice,
 )
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import NodeAffinity, NodeSelector, Pod, PodResourceClaim
@@ -552,21 +551,6 @@ CASES: list[Case] = [
 ]
 
 
-def device_class(**spec: object) -> DeviceClass:
-    return msgspec.convert({"metadata": {"name": "gpu"}, "spec": spec}, DeviceClass)
-
-
-def slice_of(*devices: Mapping[str, object]) -> ResourceSlice:
-    """The slice of node `n`."""
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": "n",
-        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-        "devices": list(devices),
-    }
-    return msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)
-
-
 def resource_claim(count: int = 1, on: str = "") -> ResourceClaim:
     """The claim `mine`, allocated for a node if one is given."""
     exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
@@ -608,26 +592,31 @@ CASES += [
         "cannot allocate all claims",
         devices_plugin.DynamicResources(),
         CLAIMING,
-        (b.node("n"), device_class(), resource_claim(2), slice_of({"name": "a"}, SICK)),
+        (b.node("n"), device_class(), resource_claim(2), device_slice("n", {"name": "a"}, SICK)),
         (
             (
                 "claim default/mine, request r needs 2 and gets 1; "
                 "b: has the taint sick=:NoSchedule; a: what follows it cannot be allocated then"
             ),
         ),
-        (b.node("n"), device_class(), resource_claim(2), slice_of({"name": "a"}, {"name": "b"})),
+        (
+            b.node("n"),
+            device_class(),
+            resource_claim(2),
+            device_slice("n", {"name": "a"}, {"name": "b"}),
+        ),
     ),
     Case(
         V1_36,
         "invalid resource pools were encountered",
         devices_plugin.DynamicResources(),
         CLAIMING,
-        (b.node("n"), device_class(), resource_claim(), slice_of(*TWICE)),
+        (b.node("n"), device_class(), resource_claim(), device_slice("n", *TWICE)),
         (
             "pool gpu.example.com/n contradicts itself: duplicate device name a",
             "claim default/mine, request r needs 1 and gets 0: the node sees no device",
         ),
-        (b.node("n"), device_class(), resource_claim(), slice_of({"name": "a"})),
+        (b.node("n"), device_class(), resource_claim(), device_slice("n", {"name": "a"})),
     ),
     Case(
         V1_36,
@@ -643,18 +632,23 @@ CASES += [
         "cannot schedule extended resource claim",
         devices_plugin.DynamicResources(),
         EXTENDED,
-        (b.node("n", resources={"example.com/odd": 1}), SERVING, STALE, slice_of({"name": "a"})),
+        (
+            b.node("n", resources={"example.com/odd": 1}),
+            SERVING,
+            STALE,
+            device_slice("n", {"name": "a"}),
+        ),
         ("claim default/old is left from an earlier attempt",),
-        (b.node("n", resources={"example.com/odd": 1}), SERVING, slice_of({"name": "a"})),
+        (b.node("n", resources={"example.com/odd": 1}), SERVING, device_slice("n", {"name": "a"})),
     ),
     Case(
         V1_36,
         "cannot fit resource",
         devices_plugin.DynamicResources(),
         EXTENDED,
-        (b.node("n"), SERVING, slice_of({"name": "a"})),
+        (b.node("n"), SERVING, device_slice("n", {"name": "a"})),
         ("neither the node nor a class of devices offers example.com/odd",),
-        (b.node("n", resources={"example.com/odd": 1}), SERVING, slice_of({"name": "a"})),
+        (b.node("n", resources={"example.com/odd": 1}), SERVING, device_slice("n", {"name": "a"})),
     ),
 ]
 

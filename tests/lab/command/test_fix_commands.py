@@ -13,6 +13,7 @@ from typing import Any
 
 import podium
 from lab.command.lab_process import LabProcess
+from manifests import listed, node, pod
 from podium.what_if.fix.fix import fix
 
 ROOT = Path(__file__).parents[3]
@@ -34,20 +35,12 @@ def case_name(action: str) -> str:
     return action.replace(" ", "-")
 
 
-def manifests(action: str, case: dict[str, Any]) -> list[dict[str, Any]]:
+def objects_of(action: str, case: dict[str, Any]) -> list[dict[str, Any]]:
     """A node, a pod on it, and a pod that waits for it."""
     name = case_name(action)
     labels = {"case": name, "kubernetes.io/hostname": f"n-{name}"}
-    amounts = {"cpu": "1", "memory": "8Gi", "pods": "110"}
-    ready = [{"type": "Ready", "status": "True"}]
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": f"n-{name}", "labels": labels},
-        "spec": case.get("node", {}),
-        "status": {"capacity": amounts, "allocatable": amounts, "conditions": ready},
-    }
-    waiting = pod(f"p-{name}", name, case.get("pod_cpu", "100m"), case.get("port"))
+    only = node(f"n-{name}", "1", labels=labels, **case.get("node", {}))
+    waiting = labelled(f"p-{name}", name, case.get("pod_cpu", "100m"), case.get("port"))
     waiting["spec"]["nodeSelector"] = {"case": name, **case.get("selector", {})}
     if case.get("anti"):
         term = {
@@ -56,33 +49,24 @@ def manifests(action: str, case: dict[str, Any]) -> list[dict[str, Any]]:
         }
         terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         waiting["spec"]["affinity"] = {"podAntiAffinity": terms}
-    there = pod(f"r-{name}", name, "500m", case.get("port"))
+    there = labelled(f"r-{name}", name, "500m", case.get("port"))
     there["spec"]["nodeName"] = f"n-{name}"
-    return [node, there, waiting]
+    return [only, there, waiting]
 
 
-def pod(name: str, case: str, cpu: str, port: int | None) -> dict[str, Any]:
-    container: dict[str, Any] = {
-        "name": "main",
-        "image": "app",
-        "resources": {"requests": {"cpu": cpu}},
-    }
+def labelled(name: str, case: str, cpu: str, port: int | None) -> dict[str, Any]:
+    made = pod(name, cpu, labels={"case": case})
     if port is not None:
-        container["ports"] = [{"containerPort": port, "hostPort": port}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"case": case}},
-        "spec": {"containers": [container]},
-    }
+        made["spec"]["containers"][0]["ports"] = [{"containerPort": port, "hostPort": port}]
+    return made
 
 
 def test_every_command_gives_the_pod_a_node(
     start: Callable[..., LabProcess], tmp_path: Path
 ) -> None:
-    made = [each for action, case in CASES.items() for each in manifests(action, case)]
+    made = [each for action, case in CASES.items() for each in objects_of(action, case)]
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    file.write_text(json.dumps(listed(made)))
     lab = start("-f", str(file))
     environment = {**os.environ, "KUBECONFIG": str(lab.kubeconfig)}
     path = "/api/v1/namespaces/default/pods"
@@ -128,13 +112,13 @@ def _placed(items: list[dict[str, Any]]) -> set[str]:
 
 def test_a_live_cluster_is_asked(start: Callable[..., LabProcess], tmp_path: Path) -> None:
     """`--cluster` of fix, capacity and compare."""
-    made = manifests("request", CASES["request"])
+    made = objects_of("request", CASES["request"])
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    file.write_text(json.dumps(listed(made)))
     lab = start("-f", str(file))
     lab.until(lambda: all(map(_was_tried, lab.items("/api/v1/namespaces/default/pods"))), 60)
     wanted = tmp_path / "pod.json"
-    wanted.write_text(json.dumps(pod("more", "request", "100m", None)))
+    wanted.write_text(json.dumps(labelled("more", "request", "100m", None)))
 
     def podium_json(*arguments: str) -> Any:
         command = [sys.executable, "-m", "podium", *arguments, "-o", "json"]

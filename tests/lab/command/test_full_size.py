@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from lab.command.lab_process import LabProcess
+from manifests import workload
 
 pytestmark = pytest.mark.slow
 
@@ -64,12 +65,9 @@ class Clients:
             return await response.json()
 
     async def deploy(self, name: str, replicas: int) -> None:
-        labels = {"app": name}
         requests = {"cpu": "100m", "memory": "64Mi"}
         container = {"name": "app", "image": "app:1", "resources": {"requests": requests}}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-        body = {"metadata": {"name": name}, "spec": spec}
+        body = workload("Deployment", name, replicas, {"containers": [container]})
         async with self.session.post(f"{self.server}{DEPLOYMENTS}", json=body) as response:
             assert response.status == 201, await response.text()
 
@@ -128,20 +126,22 @@ async def at_work(lab: LabProcess, pods: int, seconds: float) -> dict[str, float
         assert len(tasks) == EVERYTHING + KUBELETS + 1
         for number in range(10):
             await clients.deploy(f"app-{number}", pods // 10)
-        ends = time.monotonic() + seconds
+        began = time.monotonic()
         while await clients.ready() < pods:
-            assert time.monotonic() < ends, await clients.ready()
+            assert time.monotonic() - began < seconds, await clients.ready()
             assert not any(each.done() for each in tasks), [each for each in tasks if each.done()]
             await asyncio.sleep(1)
+        worked = time.monotonic() - began
         await asyncio.sleep(2)
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         resting = [await clients.look(path) for path in PAGES for _ in range(3)]
 
-    assert max(resting) < 1, resting
+    # Other programs slow down the pages and the work alike, so one is a share of the other.
+    assert max(resting) * 20 < worked, resting
     for path, took in clients.took.items():
-        assert statistics.median(took) < 1, (path, sorted(took))
+        assert statistics.median(took) * 20 < worked, (path, sorted(took))
     for heard in clients.heard:
         assert len(heard) == pods
         assert heard == clients.heard[0]

@@ -17,6 +17,7 @@ import pytest
 
 from lab.command.lab_process import LabProcess
 from lab.serving import pod
+from manifests import deployment
 
 pytestmark = pytest.mark.slow
 
@@ -55,16 +56,6 @@ class Client:
             answer = json.loads(response.read())
         assert response.status < 300, answer
         return answer
-
-
-def deployment(replicas: int) -> dict[str, Any]:
-    labels = {"app": "web"}
-    template = {
-        "metadata": {"labels": labels},
-        "spec": {"containers": [{"name": "app", "image": "app"}]},
-    }
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    return {"metadata": {"name": "web"}, "spec": spec}
 
 
 def create_and_delete(client: Client, prefix: str, acknowledged: Acknowledged) -> None:
@@ -129,7 +120,7 @@ def test_a_lab_that_is_killed_ten_times_keeps_its_word_and_goes_on(tmp_path: Pat
     arguments = ("--data", str(tmp_path / "data"), "--nodes", "40")
     acknowledged, chance = Acknowledged(), random.Random(11)  # noqa: S311
     lab = LabProcess(tmp_path, *arguments)
-    Client(lab).call("POST", DEPLOYMENTS, deployment(0))
+    Client(lab).call("POST", DEPLOYMENTS, deployment("web", 0))
     for turn in range(KILLS):
         try:
             check(Client(lab), acknowledged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -76,4 +77,28 @@ def test_the_oldest_of_very_many_events_go_at_once(
 
     lab.create("Event", event("e20"))
     lab.settle()
-    assert names(lab) == {f"e{number}" for number in range(3, 21)}
+    assert names(lab) == {f"e{number}" for number in range(1, 21)}
+
+
+def test_requests_do_not_wait_for_all_old_events(lab: ManagedCluster) -> None:
+    for number in range(3 * event_expiry.AT_ONCE):
+        lab.create("Event", event(f"e{number}"))
+    lab.advance(61 * MINUTE)
+
+    left = [len(names(lab))]
+    while lab.controllers.sync_ready(until=-1.0):
+        left.append(len(names(lab)))
+    assert max(before - after for before, after in pairwise(left)) == event_expiry.AT_ONCE
+    assert left[-1] == 0
+
+
+def test_events_that_come_faster_than_they_go_are_bounded(
+    lab: ManagedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_expiry, "MOST_EVENTS", 100)
+    monkeypatch.setattr(event_expiry, "AT_ONCE", 1)
+    for number in range(200):
+        lab.create("Event", event(f"e{number}"))
+    while "e0" in names(lab):
+        lab.controllers.sync_ready(until=-1.0)
+    assert len(names(lab)) == 110

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer, pod
-from podium.objects.kinds.meta import JsonObject
+from manifests import deployment
 
 PODS = "/api/v1/namespaces/default/pods"
-
-
-def deployment(name: str = "web") -> JsonObject:
-    template = {
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "app", "image": "app"}]},
-    }
-    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
-    return {"metadata": {"name": name}, "spec": spec}
 
 
 def test_unknown_fields_are_rejected_if_the_client_asks_for_that(lab_server: LabServer) -> None:
@@ -59,7 +50,7 @@ def test_a_body_with_a_part_of_the_wrong_type_is_a_bad_request(
     lab_server: LabServer, method: str, path: str, body: object
 ) -> None:
     lab_server.post(PODS, pod("web"))
-    lab_server.post("/apis/apps/v1/namespaces/default/deployments", deployment())
+    lab_server.post("/apis/apps/v1/namespaces/default/deployments", deployment(replicas=None))
 
     reply = lab_server.call(method, path, body)
 
@@ -82,7 +73,7 @@ def test_a_patch_that_leaves_a_part_of_the_wrong_type_is_a_bad_request(
     lab_server: LabServer, form: str, patch: object, subresource: str
 ) -> None:
     path = "/apis/apps/v1/namespaces/default/deployments"
-    lab_server.post(path, deployment())
+    lab_server.post(path, deployment(replicas=None))
 
     reply = lab_server.call("PATCH", f"{path}/web{subresource}", patch, content_type=form)
 

@@ -318,38 +318,12 @@ def gauge(**spec: Any) -> Json:
     }
 
 
-def test_rules_in_cel_hold_for_new_objects_and_for_changes(lab_server: LabServer) -> None:
-    number = {"type": "integer"}
-    rules = (
-        {"rule": "self.low <= self.high", "message": "low is above high"},
-        {"rule": "self.unit == oldSelf.unit", "messageExpression": "'was ' + oldSelf.unit"},
-    )
-    lab_server.post(CRDS, gauges(*rules, low=number, high=number, unit={"type": "string"}))
-    refused = lab_server.call("POST", GAUGES, gauge(low=3, high=2, unit="V"))
-    assert refused.status == 422
-    assert refused.body["message"] == (
-        'Gauge.factory.example.com "one" is invalid: spec: Invalid value: "object": '
-        "low is above high"
-    )
-    lab_server.post(GAUGES, gauge(low=1, high=2, unit="V"))
-    body = {"spec": {"unit": "A"}}
-    changed = patched(lab_server, body, path=f"{GAUGES}/one")
-    assert changed.status == 422
-    assert 'spec: Invalid value: "object": was V' in changed.body["message"]
-    assert patched(lab_server, {"spec": {"high": 9}}, path=f"{GAUGES}/one").status == 200
+def test_rules_in_cel_are_kept_with_a_warning(lab_server: LabServer) -> None:
+    told = lab_server.call("POST", CRDS, gauges({"rule": "self.low < 3"}, {"rule": "false"}))
 
-
-def test_a_rule_that_cannot_be_compiled_is_refused(lab_server: LabServer) -> None:
-    refused = lab_server.call("POST", CRDS, gauges({"rule": "self. < 3"}))
-    assert refused.status == 422
-    assert "x-kubernetes-validations[0].rule" in refused.body["message"]
-    assert "compilation failed" in refused.body["message"]
-
-
-def test_a_rule_with_an_unknown_function_is_a_warning(lab_server: LabServer) -> None:
-    told = lab_server.call("POST", CRDS, gauges({"rule": "noSuchFunction(self.unit)"}))
     assert told.status == 201
-    assert "is not evaluated here" in told.headers["warning"]
+    assert "does not evaluate the 2 rules in CEL of version v1" in told.headers["warning"]
+    assert lab_server.call("POST", GAUGES, gauge(low=9)).status == 201
 
 
 @pytest.mark.timeout(60)
@@ -367,27 +341,3 @@ def test_a_pattern_means_what_it_means_in_go(lab_server: LabServer) -> None:
 
     assert lab_server.call("POST", GAUGES, gauge(unit="a1\n")).status == 422
     assert lab_server.call("POST", GAUGES, gauge(unit="a1")).status == 201
-
-
-def test_rules_that_cost_too_much_end_the_validation(lab_server: LabServer) -> None:
-    loop = "lists.range(9000).all(x, lists.range(9000).all(y, x + y >= 0))"
-    lab_server.post(CRDS, gauges({"rule": loop, "message": "slow"}, {"rule": "false"}))
-
-    refused = lab_server.call("POST", GAUGES, gauge())
-
-    assert refused.status == 422
-    assert refused.body["message"] == (
-        'Gauge.factory.example.com "one" is invalid: spec: Invalid value: "object": '
-        "'operation cancelled: actual cost limit exceeded': no further validation rules will be "
-        "run due to call cost exceeds limit for rule: slow"
-    )
-
-
-def test_all_rules_together_have_a_budget(lab_server: LabServer) -> None:
-    loop = "lists.range(300).all(x, lists.range(300).all(y, x + y >= 0))"
-    lab_server.post(CRDS, gauges(*[{"rule": f"{loop} && {number} > 0"} for number in range(1, 30)]))
-
-    refused = lab_server.call("POST", GAUGES, gauge())
-
-    assert refused.status == 422
-    assert "validation failed due to running out of cost budget" in refused.body["message"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.serving import LabServer, node, pod
+from manifests import deployment
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import STORED, stored
 from podium.lab.api.status import StatusError
@@ -13,15 +14,6 @@ from podium.lab.registry.subresources import scale_of
 from podium.objects.kinds.meta import JsonObject
 
 PODS = "/api/v1/namespaces/default/pods"
-
-
-def deployment(name: str = "web") -> JsonObject:
-    template = {
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "app", "image": "app"}]},
-    }
-    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
-    return {"metadata": {"name": name}, "spec": spec}
 
 
 def refused(error: pytest.ExceptionInfo[StatusError]) -> tuple[int, str]:
@@ -85,7 +77,7 @@ def test_a_write_that_changes_nothing_makes_no_new_version(registry: Registry) -
 
 
 def test_status_and_spec_are_written_through_different_paths(registry: Registry) -> None:
-    registry.create("deployments", deployment())
+    registry.create("deployments", deployment(replicas=None))
     item = registry.get("deployments", "web", "default")
     item["spec"]["replicas"] = 7
     item["status"] = {"replicas": 3}
@@ -103,7 +95,7 @@ def test_status_and_spec_are_written_through_different_paths(registry: Registry)
 
 
 def test_only_a_new_specification_is_counted(registry: Registry) -> None:
-    registry.create("deployments", deployment())
+    registry.create("deployments", deployment(replicas=None))
 
     def generation() -> int:
         return int(registry.get("deployments", "web", "default")["metadata"]["generation"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lab.serving import LabServer
+from manifests import device_claim, device_slice
 from podium.lab.api.status import StatusError
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
@@ -18,19 +19,10 @@ RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device":
 POD = {"resource": "pods", "name": "web", "uid": "u1"}
 
 
-def claim(**exactly: Any) -> JsonObject:
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", **exactly}}
-    return {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
-
-
 def slice_(**spec: Any) -> JsonObject:
-    own = {
-        "driver": "gpu.example.com",
-        "nodeName": "n1",
-        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": "gpu-0"}],
-    }
-    return {"metadata": {"name": "s"}, "spec": {**own, **spec}}
+    made = device_slice("n1", [{"name": "gpu-0"}])
+    made["spec"] |= spec
+    return made
 
 
 def problems(registry: Registry, kind: str, item: JsonObject) -> str:
@@ -41,7 +33,7 @@ def problems(registry: Registry, kind: str, item: JsonObject) -> str:
 
 
 def test_requests_get_their_defaults(registry: Registry) -> None:
-    item = claim()
+    item = device_claim("c")
     item["spec"]["devices"]["requests"] += [
         {"name": "all", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
         {"name": "any", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}]},
@@ -129,11 +121,11 @@ def test_quantities_of_devices_are_canonical(lab_server: LabServer) -> None:
     ],
 )
 def test_claims_that_are_refused(registry: Registry, change: JsonObject, message: str) -> None:
-    assert message in problems(registry, "ResourceClaim", claim(**change))
+    assert message in problems(registry, "ResourceClaim", device_claim("c", **change))
 
 
 def test_references_to_requests_are_checked(registry: Registry) -> None:
-    item = claim()
+    item = device_claim("c")
     item["spec"]["devices"]["constraints"] = [
         {"requests": ["gpu", "nic"], "matchAttribute": "numa"},
         {"requests": ["gpu"]},
@@ -146,7 +138,7 @@ def test_references_to_requests_are_checked(registry: Registry) -> None:
 
 
 def test_the_spec_of_a_claim_cannot_change(registry: Registry) -> None:
-    registry.create("ResourceClaim", claim(), namespace="default")
+    registry.create("ResourceClaim", device_claim("c"), namespace="default")
 
     def more(item: JsonObject) -> JsonObject:
         item["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
@@ -167,7 +159,7 @@ def status(registry: Registry, **status: Any) -> JsonObject:
 
 
 def test_the_status_of_a_claim_keeps_its_promises(registry: Registry) -> None:
-    registry.create("ResourceClaim", claim(), namespace="default")
+    registry.create("ResourceClaim", device_claim("c"), namespace="default")
     allocation = {"devices": {"results": [RESULT]}}
     with pytest.raises(StatusError, match="may not be specified when `allocated` is not set"):
         status(registry, reservedFor=[POD])
@@ -188,7 +180,7 @@ def test_the_status_of_a_claim_keeps_its_promises(registry: Registry) -> None:
 
 
 def test_what_drivers_reported_goes_with_the_allocation(registry: Registry) -> None:
-    registry.create("ResourceClaim", claim(), namespace="default")
+    registry.create("ResourceClaim", device_claim("c"), namespace="default")
     reported = {part: RESULT[part] for part in ("driver", "pool", "device")}
     status(registry, allocation={"devices": {"results": [RESULT]}}, devices=[reported])
 
@@ -196,7 +188,7 @@ def test_what_drivers_reported_goes_with_the_allocation(registry: Registry) -> N
 
 
 def test_nothing_is_added_to_a_claim_that_is_deleted(registry: Registry) -> None:
-    item = claim()
+    item = device_claim("c")
     item["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
     registry.create("ResourceClaim", item, namespace="default")
     allocation = {"devices": {"results": [RESULT]}}
@@ -312,14 +304,16 @@ def test_driver_pool_and_node_of_a_slice_cannot_change(registry: Registry) -> No
         return item
 
     with pytest.raises(StatusError, match=r"spec.nodeName: .*field is immutable"):
-        registry.modify("ResourceSlice", "s", change=move)
+        registry.modify("ResourceSlice", "n1-devices", change=move)
 
 
 def test_an_admin_namespace_may_ask_for_access(registry: Registry) -> None:
     labels = {"resource.kubernetes.io/admin-access": "true"}
     registry.create("Namespace", {"metadata": {"name": "admin", "labels": labels}})
 
-    made = registry.create("ResourceClaim", claim(adminAccess=True), namespace="admin")
+    admin = device_claim("c", adminAccess=True)
+    del admin["metadata"]["namespace"]
+    made = registry.create("ResourceClaim", admin, namespace="admin")
     assert made["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] is True
 
 
@@ -363,7 +357,7 @@ def test_claims_of_pods_are_checked(
 
 
 def test_tables_show_the_state_of_claims_and_the_places_of_slices(lab_server: LabServer) -> None:
-    lab_server.post(CLAIMS, claim())
+    lab_server.post(CLAIMS, device_claim("c"))
     lab_server.post(f"{GROUP}/resourceslices", slice_())
 
     def cells(path: str) -> list[Any]:
@@ -372,7 +366,7 @@ def test_tables_show_the_state_of_claims_and_the_places_of_slices(lab_server: La
         return [each["cells"][:-1] for each in reply.body["rows"]]
 
     assert cells(CLAIMS) == [["c", "pending"]]
-    assert cells(f"{GROUP}/resourceslices") == [["s", "n1", "gpu.example.com", "n1"]]
+    assert cells(f"{GROUP}/resourceslices") == [["n1-devices", "n1", "gpu.example.com", "n1"]]
     body = {"status": {"allocation": {"devices": {"results": [RESULT]}}, "reservedFor": [POD]}}
     patch = "application/merge-patch+json"
     reply = lab_server.call("PATCH", f"{CLAIMS}/c/status", body, content_type=patch)

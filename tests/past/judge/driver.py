@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podium.cluster.queue.entities import Turn
 from podium.cluster.queue.queue import SchedulingQueue
-from podium.cluster.queue.queued_pod import Turn
 from podium.engine.cycle.ties import Ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile

@@ -14,7 +14,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from podium.cluster.queue.queued_pod import Turn
+from podium.cluster.queue.entities import Turn
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.meta import Object

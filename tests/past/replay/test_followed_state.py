@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from builders import node, pod
-from podium.past.replay.followed_state import FollowedState
+from podium.past.replay.replay import FollowedState
 from scheduler.fakes import PROFILES
 
 PROFILE, BEHAVIOUR = PROFILES["v1.37"]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from manifests import priority_class
 from podium.host.history_rules import record_options, recorded_rules
 from podium.library.profile_source import ProfileSource
 from podium.past.format.reading import History
@@ -31,7 +32,7 @@ from podium.past.replay.seeking import (
     derive_all,
 )
 from podium.virtual_cluster.cluster import ReplicaOptions, SimulatedCluster
-from scheduler.test_pod_groups import CHOSEN, group, node, pod, priority_class
+from scheduler.test_pod_groups import CHOSEN, group, node, pod
 
 RULES = recorded_rules(ProfileSource(environment={}))
 Script = Callable[[SimulatedCluster], None]

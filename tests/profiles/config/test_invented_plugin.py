@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from builders import node, pod, simulation
-from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.queue.entities import QueuedPod
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, Deleted, Wake
 from podium.engine.framework.declaration import (

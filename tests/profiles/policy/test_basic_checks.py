@@ -10,7 +10,7 @@ from podium.engine.state.view import View
 from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.pod import ClaimVolume, Pod, PodSpec, Volume
 from podium.objects.kinds.storage import PersistentVolumeClaim
-from podium.profiles.policy.basic_checks import claims_exist
+from podium.profiles.policy.build import claims_exist
 
 LEAVING = 'persistentvolumeclaim "leaving" is being deleted'
 

@@ -9,9 +9,9 @@ import pytest
 
 from podium.generations.predicates import PRIORITIES
 from podium.profiles.policy.build import Options, from_policy, parse_policy
+from podium.profiles.policy.configured_predicates import BY_NAME, POSITIONS
+from podium.profiles.policy.configured_priorities import PROVIDERS
 from podium.profiles.policy.feature_gates import GATES
-from podium.profiles.policy.predicate_registry import BY_NAME, POSITIONS
-from podium.profiles.policy.priority_registry import PROVIDERS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text("utf-8")
 BLOCKS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)

@@ -5,23 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from builders import node, objects, pod
-from builders_v1_36 import DEFAULT, spec_with
+from builders_v1_36 import DEFAULT, device_slice, spec_with
 from podium.cluster.simulation import Simulation
-from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.objects.kinds.devices import DeviceClass, ResourceClaim
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import PodResourceClaim
 from podium.render.recording.v1_36 import step
-
-
-def slice_of_two(node_name: str) -> ResourceSlice:
-    """One of two slices of a pool: the other one is still missing."""
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": node_name,
-        "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 2},
-        "devices": [{"name": "a"}],
-    }
-    return msgspec.convert({"metadata": {"name": node_name}, "spec": spec}, ResourceSlice)
 
 
 def test_the_texts_of_an_error_are_sorted() -> None:
@@ -35,7 +24,7 @@ def test_the_texts_of_an_error_are_sorted() -> None:
     )
     items: list[Object] = [claim, msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass)]
     for name in ("b", "c", "a"):
-        items += [node(name), slice_of_two(name)]
+        items += [node(name), device_slice(name, {"name": "a"}, slices=2)]
     run = Simulation(DEFAULT, listed_order=True)
     run.load(objects(*items))
     claims = [PodResourceClaim(name="c", resource_claim_name="mine")]

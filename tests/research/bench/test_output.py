@@ -6,8 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from podium_research.bench.chart_page import html, svg
 from podium_research.bench.measurement import Result, Window
-from podium_research.bench.text_table import html, result_table, round_up, svg, three_digits
+from podium_research.bench.text_table import result_table, three_digits
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -113,11 +114,3 @@ def test_a_page_has_the_chart_and_the_figures() -> None:
     assert "<td>&lt;A&gt;</td>" in text
     assert "skipped: v1 has no Rule" in text
     assert "<svg" in text
-
-
-@pytest.mark.parametrize(
-    ("number", "round_number"),
-    [(0, 1), (0.3, 0.3), (1, 1), (7, 8), (999, 1000), (1001, 2000), (25_001, 30_000)],
-)
-def test_axes_end_at_round_numbers(number: float, round_number: float) -> None:
-    assert round_up(number) == pytest.approx(round_number)

@@ -18,6 +18,7 @@ import pytest
 from control_plane.bulk import create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import ABSENT, PODS, ControlPlane, free_port
+from manifests import device_class, device_slice
 from podium.past.format.reading import History
 from podium.past.format.records import Decided
 from scheduler.api_server.conftest import Podium
@@ -201,16 +202,11 @@ def devices(plane: ControlPlane) -> Iterator[ControlPlane]:
     if not plane.serves("resource.k8s.io/v1"):
         pytest.skip(f"{ABSENT} resource.k8s.io/v1")
     plane.add_node("n1", {})
-    plane.post(f"{DEVICES}/deviceclasses", {"metadata": {"name": "gpu"}, "spec": {}})
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": "n1",
-        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": f"gpu-{number}"} for number in range(40)],
-    }
-    plane.post(f"{DEVICES}/resourceslices", {"metadata": {"name": "n1-gpus"}, "spec": spec})
+    plane.post(f"{DEVICES}/deviceclasses", device_class())
+    gpus = [{"name": f"gpu-{number}"} for number in range(40)]
+    plane.post(f"{DEVICES}/resourceslices", device_slice("n1", gpus))
     yield plane
-    for path in (f"{DEVICES}/deviceclasses/gpu", f"{DEVICES}/resourceslices/n1-gpus"):
+    for path in (f"{DEVICES}/deviceclasses/gpu", f"{DEVICES}/resourceslices/n1-devices"):
         plane.call("DELETE", path)
     claims = f"{DEVICES}/namespaces/default/resourceclaims"
     for each in plane.get(claims)["items"]:

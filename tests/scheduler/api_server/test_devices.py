@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from control_plane.harness import ABSENT, PODS, ControlPlane
+from manifests import device_claim, device_class, device_slice
 from scheduler.api_server.conftest import Podium
 from waiting import until
 
@@ -22,19 +22,11 @@ def devices(plane: ControlPlane) -> Iterator[ControlPlane]:
     if not plane.serves(VERSION):
         pytest.skip(f"{ABSENT} {VERSION}")
     plane.add_node("n1", {})
-    selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
-    plane.post(
-        f"{ROOT}/deviceclasses", {"metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
-    )
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": "n1",
-        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
-        "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
-    }
-    plane.post(f"{ROOT}/resourceslices", {"metadata": {"name": "n1-gpus"}, "spec": spec})
+    gpus = device_class(expression='device.driver == "gpu.example.com"')
+    plane.post(f"{ROOT}/deviceclasses", gpus)
+    plane.post(f"{ROOT}/resourceslices", device_slice("n1", [{"name": "gpu-0"}, {"name": "gpu-1"}]))
     yield plane
-    for path in (f"{ROOT}/deviceclasses/gpu", f"{ROOT}/resourceslices/n1-gpus"):
+    for path in (f"{ROOT}/deviceclasses/gpu", f"{ROOT}/resourceslices/n1-devices"):
         plane.call("DELETE", path)
     for name in ("one", "two", "three"):
         path = f"{CLAIMS}/{name}"
@@ -42,14 +34,9 @@ def devices(plane: ControlPlane) -> Iterator[ControlPlane]:
         plane.call("DELETE", path)
 
 
-def claim(name: str) -> dict[str, Any]:
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
-    return {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
-
-
 def test_each_claim_gets_a_device_of_its_own(devices: ControlPlane, podium: Podium) -> None:
     for name in ("one", "two", "three"):
-        devices.post(CLAIMS, claim(name))
+        devices.post(CLAIMS, device_claim(name))
         named = [{"name": "gpu", "resourceClaimName": name}]
         devices.add_pod(f"uses-{name}", "podium", resourceClaims=named)
 

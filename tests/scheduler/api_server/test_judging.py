@@ -26,6 +26,7 @@ from typing import Any
 
 import pytest
 
+import manifests
 from control_plane.bulk import create_many
 from control_plane.harness import ABSENT, ADMIN, PODS, ControlPlane, free_port
 from scheduler.api_server.conftest import Podium
@@ -101,15 +102,7 @@ def cluster_nodes(pods: int, *, sampled: int = 0) -> Iterator[dict[str, Any]]:
     for number in range(sampled or max(30, pods // 10)):
         name = f"node-{number:05}"
         cpu, memory = sizes[number * 7 % len(sizes) if sampled else 0]
-        room = {"cpu": cpu, "memory": memory, "pods": "110"}
-        yield {
-            "metadata": {"name": name, "labels": {HOST: name, ZONE: f"z{number % 3}"}},
-            "status": {
-                "capacity": room,
-                "allocatable": room,
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        }
+        yield manifests.node(name, cpu, memory, labels={HOST: name, ZONE: f"z{number % 3}"})
 
 
 def term(group: str, key: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 from control_plane.bulk import create_many
 from control_plane.harness import PODS, ControlPlane, free_port
 from control_plane.proxy import Proxy
+from manifests import Manifest, pod
 from scheduler.api_server.conftest import Podium
 from waiting import until
 
@@ -62,12 +63,8 @@ def all_hang(proxy: Proxy, method: str, end: str) -> bool:
     return sum(each[0] == method and each[1].endswith(end) for each in proxy.requests) >= 24
 
 
-def small(name: str, cpu: str = "1m") -> dict[str, object]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "metadata": {"name": name},
-        "spec": {"schedulerName": "podium", "containers": [container]},
-    }
+def small(name: str, cpu: str = "1m") -> Manifest:
+    return pod(name, cpu, schedulerName="podium")
 
 
 def test_writes_that_hang_do_not_cost_the_lease(plane: ControlPlane, podium: Podium) -> None:

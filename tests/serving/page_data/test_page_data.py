@@ -17,7 +17,7 @@ from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.scheduler.state.cluster_copy import ClusterCopies, LiveCopy
 from podium.serving.page_data.cluster_map import CORDONED, NOT_READY, ClusterMap
-from podium.serving.page_data.profile_text import read_profiles, reweighted, written
+from podium.serving.page_data.profile_data import read_profiles, reweighted, written
 from web.playground import Playground
 
 ZONE = "topology.kubernetes.io/zone"

@@ -26,12 +26,14 @@ from podium.cluster.cache.node_tree import (
     zone_key,
 )
 from podium.cluster.cache.past import Past
+from podium.engine.framework.rule import ReserveRule
 from podium.engine.state.journal import DEFAULT_LIMIT
 from podium.errors import PodiumError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from podium.engine.framework.profile import Profile
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.catalog import Catalog
     from podium.engine.state.reservation import Reservation
@@ -277,3 +279,21 @@ class Cache:
         self._assumed.pop(uid, None)
         self._release(uid, bound=True)
         self.columns.remove_pod(uid)
+
+
+def restoring(profiles: Iterable[Profile]) -> Callable[[Pod], Mapping[str, Reservation]]:
+    """What reads reservations from a pod, by the reserve rules of the profiles."""
+    rules = [
+        rule
+        for profile in profiles
+        for rule in profile.reserve_rules
+        if type(rule).restore is not ReserveRule.restore
+    ]
+    if not rules:
+        return no_reservations
+
+    def restored(pod: Pod) -> Mapping[str, Reservation]:
+        found = ((rule.name, rule.restore(pod)) for rule in rules)
+        return {name: reserved for name, reserved in found if reserved is not None}
+
+    return restored

@@ -14,14 +14,15 @@ from podium.engine.rules.nodes import seen_features
 from podium.engine.state.node_columns import ImageNodes
 from podium.engine.state.verdicts import Verdicts
 from podium.engine.state.view import View
+from podium.objects.names import is_attachable
 from podium.objects.quantity import value
-from podium.objects.resource_names import is_attachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from podium.cluster.cache.past import ImageCounts, ImageSizes, Past, Ports, Pressures
     from podium.engine.state.pod_class import Port, Resident
+    from podium.engine.state.pod_group_members import PlacedMember
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
 
@@ -139,8 +140,11 @@ class Columns(View):
         return refused
 
     def _row_for_pod(self, node_name: str) -> int:
+        known = self.nodes.row_of.get(node_name)
+        if known is not None and self.nodes.objects[known] is not None:
+            return known
         row = self._row(node_name)
-        if self.nodes.objects[row] is None and not self.pods.residents[row]:
+        if not self.pods.residents[row]:
             self.pods.unknown_nodes.add(row)
             self.journal.start_epoch()
         return row
@@ -264,3 +268,65 @@ def _is_unchanged(before: Node, now: Node) -> bool:
         and before.metadata.labels == now.metadata.labels
         and before.metadata.annotations == now.metadata.annotations
     )
+
+
+class EvictionTrial:
+    """Removes placed pods and puts them back; `end` leaves every row as it was at first."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        #: The pods that are off their nodes, and what is known of them as members of groups.
+        self._off: dict[str, tuple[Resident, PlacedMember | None]] = {}
+        #: Row -> its pods in their order and its host ports, as they were at first.
+        self._rows: dict[int, tuple[list[Resident], set[Port]]] = {}
+
+    def remove(self, pod: Resident) -> None:
+        """Take a pod off its node."""
+        pods, row = self._columns.pods, pod.row
+        if row not in self._rows:
+            self._rows[row] = (list(pods.residents[row]), set(pods.ports[row]))
+        self._off[pod.uid] = (pod, pods.take_off(pod))
+        self._columns.note_pods(pod)
+
+    def put_back(self, pod: Resident) -> None:
+        """Put a pod that was removed on its node again."""
+        self._columns.pods.put_on(*self._off.pop(pod.uid))
+        self._columns.note_pods(pod)
+
+    def end(self) -> None:
+        """Put all pods back, in the order that they had."""
+        for pod, _ in list(self._off.values()):
+            self.put_back(pod)
+        for row, (residents, ports) in self._rows.items():
+            self._columns.pods.residents[row][:] = residents
+            self._columns.restore_ports(row, ports)
+
+
+#: With fewer pod classes, and fewer additions and removals of nodes, trimming is not worthwhile.
+MIN_CLASSES = 2048
+MIN_EPOCHS = 16384
+
+
+class Trimmer:
+    """Trims columns when their pod classes have doubled since the last time.
+
+    Pod classes, label sets, tallies and vocabularies grow with every kind of pod and every label
+    value that was ever seen. Trimming removes what no present pod or node needs. No decision
+    depends on it.
+    """
+
+    def __init__(self, min_classes: int = MIN_CLASSES, min_epochs: int = MIN_EPOCHS) -> None:
+        """Up to *min_classes* classes and *min_epochs* changes of nodes nothing is trimmed."""
+        self._min_classes = self._max_classes = min_classes
+        self._min_epochs = min_epochs
+        self._epoch = 0
+
+    def tidy(self, columns: Columns) -> bool:
+        """Trim if it is worthwhile; returns whether it was."""
+        epochs = columns.journal.epoch - self._epoch
+        if len(columns.pods.classes) <= self._max_classes and epochs < self._min_epochs:
+            return False
+        columns.trim()
+        self._max_classes = max(self._min_classes, 2 * len(columns.pods.classes))
+        self._epoch = columns.journal.epoch
+        return True

@@ -178,15 +178,15 @@ class NodeTree:
 
     def advance(self, count: int) -> None:
         """Leave the cursors as if *count* rows were yielded."""
-        lead, cycle = (len(walk.rows) for walk in self._walks())
-        if not cycle:
+        lead, cycle = self._walks()
+        size = len(cycle.rows)
+        if not size:
             return
         calls = self._calls + count
-        if calls > lead:
-            # Passes differ by whole cycles; the end of a cycle is kept apart from its beginning
-            # (exhausted zones, not fresh ones), because a node added there is yielded at once.
-            calls = lead + 1 + (calls - lead - 1) % cycle
-        self._calls = calls
+        # Passes differ by whole cycles; the end of a cycle is kept apart from its beginning
+        # (exhausted zones, not fresh ones), because a node added there is yielded at once.
+        past = calls - len(lead.rows) - 1
+        self._calls = calls if past < size else calls - past // size * size
 
     def ring(self) -> tuple[np.ndarray, int]:
         """All rows and a place among them: a whole pass begins there and wraps around.

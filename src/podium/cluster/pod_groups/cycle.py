@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.cluster.cache.eviction_trial import EvictionTrial
+import msgspec
+
+from podium.cluster.cache.columns import EvictionTrial
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.framework.decision import Decision
@@ -29,7 +31,7 @@ from podium.engine.framework.group_decision import (
 )
 from podium.engine.framework.post_filter import FailedGroup, TrialPlacement
 from podium.objects.kinds.meta import ObjectMeta
-from podium.objects.kinds.pod_group import PodGroup
+from podium.objects.kinds.pod_group import INITIALLY_SCHEDULED, GroupCondition, PodGroup
 from podium.objects.names import quoted
 
 if TYPE_CHECKING:
@@ -413,3 +415,34 @@ def _members(
 
 def _nominated(pod: Pod, preemption: GroupPreemption | None) -> str | None:
     return None if preemption is None else preemption.nominated.get(pod.uid)
+
+
+_REASONS = {SUCCESS: "Scheduled", ERROR: "SchedulerError"}
+
+
+def condition_after(group: PodGroup, decision: GroupDecision) -> GroupCondition | None:
+    """The condition to write after a cycle; None if nothing changes.
+
+    Once a group was scheduled, that is never taken back.
+    """
+    succeeded = decision.code == SUCCESS
+    known = group.condition()
+    if known is not None and known.status == "True" and not succeeded:
+        return None
+    found = GroupCondition(
+        INITIALLY_SCHEDULED,
+        "True" if succeeded else "False",
+        _REASONS.get(decision.code, "Unschedulable"),
+        decision.message,
+        observed_generation=group.metadata.generation or 0,
+    )
+    if known is not None and msgspec.structs.replace(known, last_transition_time=None) == found:
+        return None
+    return found
+
+
+def with_condition(group: PodGroup, condition: GroupCondition) -> PodGroup:
+    """The group with a condition in place of the one of its type."""
+    others = [each for each in group.status.conditions or () if each.type != condition.type]
+    status = msgspec.structs.replace(group.status, conditions=[*others, condition])
+    return msgspec.structs.replace(group, status=status)

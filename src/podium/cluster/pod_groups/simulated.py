@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import proxy
 
-from podium.cluster.pod_groups.condition import condition_after, with_condition
-from podium.cluster.pod_groups.cycle import GroupCycle, own_decision
+from podium.cluster.pod_groups.cycle import (
+    GroupCycle,
+    condition_after,
+    own_decision,
+    with_condition,
+)
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.pod_groups import GangGate

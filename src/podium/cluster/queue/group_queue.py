@@ -12,10 +12,18 @@ from collections.abc import Callable, Collection, Iterable
 
 from typing_extensions import override
 
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.entities import (
+    Entity,
+    GroupTurn,
+    Pool,
+    QueuedGroup,
+    QueuedPod,
+    Turn,
+    Waiting,
+    entity_key,
+)
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import QueueOptions, SchedulingQueue
-from podium.cluster.queue.queued_group import Entity, GroupTurn, QueuedGroup, entity_key
-from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, Waiting
 from podium.cluster.wakeups.wakeups import MoveRequest, NominationLost, Updated, Wake, WakeRules
 from podium.engine.framework.group_decision import ERROR, SUCCESS, Code
 from podium.engine.rules.pod_groups import NAME as GANG_SCHEDULING
@@ -81,10 +89,6 @@ class GroupQueue(SchedulingQueue):
         self._leave(pod)
         self._nominations.refresh(pod)
         return self._join(self._new(pod, now), now)
-
-    @override
-    def add_if_absent(self, pod: Pod) -> Pool:
-        return self.pool_of(pod) or self.add(pod)
 
     @override
     def update(self, old: Pod, new: Pod) -> None:
@@ -270,17 +274,6 @@ class GroupQueue(SchedulingQueue):
             else:
                 waiting += others
         return active, resting, waiting, gated
-
-    def pods_in(self, pool: Pool) -> list[Pod]:
-        """The pods of groups that wait in a pool, in the order of their groups."""
-        if pool is Pool.INCOMPLETE:
-            return [each.pod for pods in self._incomplete.values() for each in pods.values()]
-        if pool is Pool.PENDING:
-            return [each.pod for pods in self._pending.values() for each in pods.values()]
-        found = (
-            e for e in self._entities.values() if super(GroupQueue, self)._pool_of(e.key) is pool
-        )
-        return [each.pod for entity in found for each in entity.members()]
 
     @override
     def waiting(self, key: str) -> Waiting | None:

@@ -19,13 +19,18 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from podium.cluster.queue.backoff import Backoff, BackoffPool
+from podium.cluster.queue.entities import (
+    Entity,
+    GroupTurn,
+    Pool,
+    QueuedPod,
+    Turn,
+    Waiting,
+    written_time,
+)
 from podium.cluster.queue.heap import DistinctHeap, KeyedHeap, Rank
-from podium.cluster.queue.in_flight import InFlight
 from podium.cluster.queue.nominations import Nominations
-from podium.cluster.queue.queued_group import Entity, GroupTurn
-from podium.cluster.queue.queued_pod import Pool, QueuedPod, Turn, Waiting, written_time
-from podium.cluster.queue.unschedulable import WaitingPool
+from podium.cluster.queue.pools import Backoff, BackoffPool, InFlight, WaitingPool
 from podium.cluster.wakeups.wakeups import (
     ClusterEvent,
     MoveRequest,
@@ -112,11 +117,6 @@ class SchedulingQueue:
         if pool is Pool.GATED:
             self._active.remove(pod.key)
         return pool
-
-    def add_if_absent(self, pod: Pod) -> Pool:
-        """Queue a pod unless it is queued already."""
-        self._catch_up()
-        return self._pool_of(pod.key) or self.add(pod)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take note of a newer version of an unassigned pod.

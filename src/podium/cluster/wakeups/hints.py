@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from podium.cluster.queue.queued_pod import QueuedPod
+from podium.cluster.queue.entities import QueuedPod
 from podium.cluster.wakeups.wakeups import (
     ANY_PLUGIN,
     Added,

@@ -23,7 +23,7 @@ from typing import ClassVar, Final, Protocol
 
 import msgspec
 
-from podium.cluster.queue.queued_pod import QueuedPod, is_unschedulable
+from podium.cluster.queue.entities import QueuedPod, is_unschedulable
 from podium.engine.framework.choices import WakeUps
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.node import Node

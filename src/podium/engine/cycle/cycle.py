@@ -14,7 +14,7 @@ import numpy as np
 
 from podium.engine.cycle.pre_filter import PreFilter
 from podium.engine.cycle.searching import find_feasible, potential_rows
-from podium.engine.cycle.selecting import select_from_answers, select_node
+from podium.engine.cycle.selecting import covers_all_rows, select_from_answers, select_node
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.rule import AttemptError, Refused
@@ -57,7 +57,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
             decision.held = held
             return decision
     try:
-        _check(view, attempt)
+        _check(view, attempt, decision.nodes)
         pre_filter = PreFilter(pod, view, profile)
         attempt.mark("Basic checks done")
         row = None
@@ -65,7 +65,7 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
             decision.refused = pre_filter.refused
         else:
             answers = _kept_answers(attempt, pre_filter)
-            if answers is not None:
+            if answers is not None and covers_all_rows(view, attempt):
                 row = select_from_answers(view, attempt, answers, decision)
             if row is None:
                 row = yield from _search(view, attempt, pre_filter, answers, decision)
@@ -96,12 +96,12 @@ def cycle(view: View, attempt: Attempt) -> Generator[Any, Any, Decision]:
     return decision
 
 
-def _check(view: View, attempt: Attempt) -> None:
-    """What must hold before any node is looked at."""
+def _check(view: View, attempt: Attempt, nodes: int) -> None:
+    """What must hold before any node is looked at, and how many there are."""
     for check in attempt.profile.checks:
         if text := check(attempt.pod, view):
             raise AttemptError(text)
-    if not len(view.nodes.order):
+    if not nodes:
         raise AttemptError(NO_NODES)
 
 

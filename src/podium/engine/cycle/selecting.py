@@ -29,13 +29,10 @@ if TYPE_CHECKING:
 def select_from_answers(
     view: View, attempt: Attempt, answers: ClassAnswers, decision: Decision
 ) -> int | None:
-    """One of the best rows by the answers kept for the pod's class, where these are all there is.
+    """One of the best rows by the answers kept for the pod's class; None: the stages must run.
 
-    None when the stages must run: nominated pods, extenders, sampling, or a cluster-wide rule that
-    has something to say.
+    Asked where the attempt `covers_all_rows`.
     """
-    if not _covers_all_rows(view, attempt):
-        return None
     pod, order = attempt.pod, attempt.order
     groups = answers.grouped(pod, order)
     if groups is not None:
@@ -68,7 +65,7 @@ def select_from_answers(
     return _choose(attempt, decision, rows, best, places, alone=count == 1)
 
 
-def _covers_all_rows(view: View, attempt: Attempt) -> bool:
+def covers_all_rows(view: View, attempt: Attempt) -> bool:
     """Whether all nodes are looked at once, and nothing but rules is asked about them."""
     pod, profile, order = attempt.pod, attempt.profile, attempt.order
     nodes = len(view.nodes.order)

@@ -88,11 +88,11 @@ class RowAnswers:
             return
         if not news:
             return
-        if len(news) == 1 and news[0] >= 0 and not view.pods.unknown_nodes:
+        if len(news) == 1 and (row := news[0]) >= 0 and not view.pods.unknown_nodes:
             # The usual case: one pod got a node since.
-            row = news[0]
+            verdict, total = self.evaluate_row(pod, row)
             self.columns.start_round(1)
-            self.columns.write_row(row, *self.evaluate_row(pod, row))
+            self.columns.write_row(row, verdict, total)
             return
         rows, nodes = set(news), NO_ROWS
         if min(rows) < 0:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from podium.engine.state.affinity_terms import compiled, compiled_terms, declared_terms
 from podium.engine.state.pod_class import Port, host_ports
+from podium.objects.names import is_scalar
 from podium.objects.quantity import milli, nano, value
-from podium.objects.resource_names import is_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -560,16 +560,16 @@ class PodIndex:
         return [*self.tallies.values(), *(carried.tally for carried in self.carried)]
 
     def _trim_label_sets(self, classes: Collection[PodClass]) -> None:
-        used = {id(each) for cls in classes for each in (cls.labels, cls.terminating_labels)}
-        self.label_sets = {key: each for key, each in self.label_sets.items() if id(each) in used}
+        used = {each for cls in classes for each in (cls.labels, cls.terminating_labels)}
+        self.label_sets = {key: each for key, each in self.label_sets.items() if each in used}
         self._sets_by_label = ByLabel()
         for labels in self.label_sets.values():
             self._sets_by_label.add(labels, labels.labels)
             labels.start_afresh()
 
     def _trim_carried(self, classes: Collection[PodClass]) -> None:
-        used = {id(term) for cls in classes for term in cls.carried}
-        terms = [term for term in self.carried if id(term) in used]
+        used = {term for cls in classes for term in cls.carried}
+        terms = [term for term in self.carried if term in used]
         self._carried_index = {(t.kind, t.weight, t.term.key): t for t in terms}
         self.invalid_carried = [term for term in terms if term.term.error]
         self.carried = ByAnchor()

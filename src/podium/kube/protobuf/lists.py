@@ -7,8 +7,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from podium.kube.list_text import ListMeta
-from podium.kube.protobuf.columns import Span
-from podium.kube.protobuf.value_readers import object_reader
+from podium.kube.protobuf.columns import Span, object_reader
 from podium.objects.kinds.meta import Object
 from podium.objects.protobuf.wire import BYTES, MAGIC, MalformedError, fields, varint
 from podium.objects.reading.garbage import without_gc

@@ -217,6 +217,13 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
+def wrong_name(name: str, on_url: str) -> StatusError:
+    """400: the object in the body has another name than the one on the URL."""
+    return bad_request(
+        f"the name of the object ({name}) does not match the name on the URL ({on_url})"
+    )
+
+
 def unauthorized() -> StatusError:
     """401: the request has no token or a wrong one."""
     return StatusError(401, "Unauthorized", "Unauthorized")

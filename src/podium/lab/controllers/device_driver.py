@@ -34,8 +34,7 @@ from podium.lab.controllers.framework.object_fields import (
 )
 from podium.lab.kinds.device_class import validate_attribute_name, validate_driver
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import is_subdomain
-from podium.objects.resource_names import is_extended
+from podium.objects.names import is_extended, is_subdomain
 
 #: The driver, if no other is asked for.
 DRIVER: Final = "gpu.lab.podium"

@@ -5,6 +5,8 @@ Everything of a lab is in memory, so that the oldest Events go earlier where the
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from itertools import islice
 from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
@@ -16,8 +18,10 @@ from podium.objects.kinds.meta import JsonObject
 _KIND: Final = "Event"
 _STORAGE: Final = "events"
 EVENT_SECONDS: Final = 3600.0
-#: How many Events are kept at most; beyond that, the oldest tenth goes.
+#: How many Events are kept; beyond that, the oldest ones go.
 MOST_EVENTS: Final = 10_000
+#: How many are deleted at a time, because requests wait meanwhile; more where a tenth is too many.
+AT_ONCE: Final = 50
 #: Events that become old within so many seconds go together.
 _TOGETHER: Final = 10.0
 _NOT_FOUND: Final = 404
@@ -32,7 +36,7 @@ class EventExpiry(Controller[str]):
         """Follow the writes of Events, which no cache of objects keeps."""
         super().__init__(cluster)
         #: When each Event was last written, the oldest first.
-        self._written: dict[Key, float] = {}
+        self._written: OrderedDict[Key, float] = OrderedDict()
         now = cluster.queue.now()
         self._written.update(dict.fromkeys(cluster.registry.store.table(_STORAGE).records, now))
         cluster.registry.subscribe([_KIND], self._on_event)
@@ -51,22 +55,23 @@ class EventExpiry(Controller[str]):
                 self._wait()
 
     def _wait(self) -> None:
-        if len(self._written) > MOST_EVENTS:
+        if not self._written:
+            return
+        after = next(iter(self._written.values())) + EVENT_SECONDS - self.cluster.queue.now()
+        if len(self._written) > MOST_EVENTS or after <= 0:
             self.enqueue(_KIND)
-        elif self._written:
-            oldest = next(iter(self._written.values()))
-            after = oldest + EVENT_SECONDS - self.cluster.queue.now()
-            self.enqueue(_KIND, max(after, 0.0) + _TOGETHER, clock=True)
+        else:
+            self.enqueue(_KIND, after + _TOGETHER, clock=True)
 
     def sync(self, key: str) -> None:
-        """Delete all Events that are old, and the oldest of too many."""
+        """Delete some of the Events that are old, and of the oldest where there are too many."""
         del key
         now = self.cluster.queue.now()
-        number = len(self._written)
-        too_many = number - MOST_EVENTS * 9 // 10 if number > MOST_EVENTS else 0
+        too_many = len(self._written) - MOST_EVENTS
+        at_once = max(AT_ONCE, too_many - MOST_EVENTS // 10)
         old = [
             each
-            for place, (each, at) in enumerate(self._written.items())
+            for place, (each, at) in enumerate(islice(self._written.items(), at_once))
             if place < too_many or at + EVENT_SECONDS <= now
         ]
         for each in old:
@@ -75,6 +80,7 @@ class EventExpiry(Controller[str]):
                 self.cluster.registry.delete(_KIND, each.name, each.namespace)
             except StatusError as error:
                 if error.code != _NOT_FOUND:
-                    self._written = {each: now - EVENT_SECONDS, **self._written}
+                    self._written[each] = now - EVENT_SECONDS
+                    self._written.move_to_end(each, last=False)
                     raise
         self._wait()

@@ -22,13 +22,12 @@ from podium.lab.controllers.framework.object_fields import (
     uid_of,
 )
 from podium.lab.controllers.framework.pods import LabPods
+from podium.lab.registry.deletion import FOREGROUND, ORPHAN
 from podium.objects.kinds.meta import JsonObject
 
 #: The config map that lists the uids of owners which were not part of an imported cluster.
 MISSING_OWNERS: Final = ("kube-system", "podium-lab-world")
 MISSING_OWNERS_FIELD: Final = "owners-elsewhere"
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 #: Seconds until a dependent is checked whose owner is unknown: the owner may be created next.
 _UNKNOWN_OWNER_DELAY: Final = 0.05
 #: Kinds that neither have owners nor own anything.

@@ -34,7 +34,7 @@ from podium.lab.http.responses import (
     line_writer,
     send_response,
 )
-from podium.lab.http.tokens import ServiceAccountTokens
+from podium.lab.http.security import ServiceAccountTokens
 from podium.lab.http.verbs import Verbs, representation
 from podium.lab.http.watches import ChangeSignals, Watch, WatchOptions
 from podium.lab.registry.registry import Registry

@@ -38,7 +38,7 @@ from podium.lab.http.responses import (
     object_response,
     record_response,
 )
-from podium.lab.http.tokens import ServiceAccountTokens, review
+from podium.lab.http.security import ServiceAccountTokens, review
 from podium.lab.kinds.custom_resource_definition import rules_not_evaluated
 from podium.lab.registry.registry import Registry
 from podium.lab.registry.subresources import bind, evict, patch_scale, scale_of, update_scale

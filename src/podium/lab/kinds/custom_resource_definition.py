@@ -12,8 +12,7 @@ from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.lab.api.status import FieldError, invalid_value, not_supported, required
 from podium.lab.kinds.field_checks import validate_choice
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.schema.custom_rules import definition_errors, unevaluated
-from podium.lab.schema.structural import refuse_wrong_schema_types
+from podium.lab.schema.structural import count_rules, refuse_wrong_schema_types
 from podium.objects.kinds.meta import JsonObject
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -92,13 +91,15 @@ def validate_definition(item: JsonObject) -> Iterator[FieldError]:
 
 
 def rules_not_evaluated(item: JsonObject) -> list[str]:
-    """A sentence for each rule of a definition's schemas that is not evaluated here."""
+    """A sentence about each version of a definition whose schema has rules in CEL."""
     refuse_wrong_schema_types(item)
-    found: dict[str, None] = {}
+    found = []
     for each in (item.get("spec") or {}).get("versions") or ():
-        schema = (each.get("schema") or {}).get("openAPIV3Schema") or {}
-        found.update(dict.fromkeys(unevaluated(schema)))
-    return list(found)
+        number = count_rules((each.get("schema") or {}).get("openAPIV3Schema"))
+        if number:
+            rules = "1 rule" if number == 1 else f"{number} rules"
+            found.append(f"the lab does not evaluate the {rules} in CEL of version {each['name']}")
+    return found
 
 
 def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
@@ -121,7 +122,6 @@ def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
             yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
             continue
         yield from _schema_errors(schema, f"{path}.schema.openAPIV3Schema", is_root=True)
-        yield from definition_errors(schema, f"{path}.schema.openAPIV3Schema")
         for number, column in enumerate(each.get("additionalPrinterColumns") or ()):
             where = f"{path}.additionalPrinterColumns[{number}]"
             if not column.get("jsonPath"):

@@ -33,8 +33,7 @@ from podium.lab.kinds.field_checks import (
 )
 from podium.lab.kinds.kind import KindStrategy, Printer
 from podium.objects.kinds.meta import JsonObject
-from podium.objects.names import label_value_reasons
-from podium.objects.resource_names import is_extended
+from podium.objects.names import is_extended, label_value_reasons
 
 _MOST_DRIVER: Final = 63
 _MOST_POOL: Final = 253

@@ -511,50 +511,43 @@ def check_deletion(resource: Resource, name: str) -> None:
 
 def _set_priority(registry: Registry, item: JsonObject) -> None:
     spec = item["spec"]
-    name = spec.get("priorityClassName") or ""
-    priority_class: JsonObject | None = None
-    if name:
-        priority_class = registry.find("priorityclasses", name)
-        if priority_class is None:
-            why = f"no PriorityClass with name {name} was found"
-            raise forbidden("pods", _pod_name(item), why)
-    else:
-        priority_class = default_priority_class(registry)
-        if priority_class is not None:
-            spec["priorityClassName"] = priority_class["metadata"]["name"]
-    priority = 0 if priority_class is None else priority_class.get("value", 0)
-    policy = "PreemptLowerPriority"
-    if priority_class is not None:
-        policy = priority_class.get("preemptionPolicy") or policy
-    for field, computed in (("priority", priority), ("preemptionPolicy", policy)):
+    priority_class = _priority_class(registry, spec, "pods", _pod_name(item))
+    policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
+    computed = {"priority": priority_class.get("value", 0), "preemptionPolicy": policy}
+    for field, value in computed.items():
         given = spec.get(field)
-        if given is not None and given != computed:
-            raise _priority_mismatch(item, field, given, computed)
-        spec[field] = computed
+        if given is not None and given != value:
+            raise _priority_mismatch(item, field, given, value)
+        spec[field] = value
 
 
 def _set_group_priority(registry: Registry, item: JsonObject) -> None:
     """Resolve the priority class of a pod group, as for pods."""
-    spec, about = item.setdefault("spec", {}), item["metadata"]
-    name = spec.get("priorityClassName") or ""
-    if name:
-        found = registry.find("priorityclasses", name)
-        if found is None:
-            why = f"no PriorityClass with name {name} was found"
-            raise forbidden("podgroups", str(about.get("name", "")), why)
-    else:
-        found = default_priority_class(registry)
-        if found is not None:
-            spec["priorityClassName"] = found["metadata"]["name"]
-    computed = 0 if found is None else found.get("value", 0)
+    spec, name = item.setdefault("spec", {}), str(item["metadata"].get("name", ""))
+    computed = _priority_class(registry, spec, "podgroups", name).get("value", 0)
     given = spec.get("priority")
     if given is not None and given != computed:
         why = (
             f"priority set in the pod group ({given}) must match the priority computed "
             f"({computed}) based on the priority class set in the spec"
         )
-        raise forbidden("podgroups", str(about.get("name", "")), why)
+        raise forbidden("podgroups", name, why)
     spec["priority"] = computed
+
+
+def _priority_class(registry: Registry, spec: JsonObject, plural: str, name: str) -> JsonObject:
+    """The class that a spec names, or the default one, which is then named; empty if none is."""
+    wanted = spec.get("priorityClassName") or ""
+    if wanted:
+        found = registry.find("priorityclasses", wanted)
+        if found is None:
+            raise forbidden(plural, name, f"no PriorityClass with name {wanted} was found")
+        return found
+    found = default_priority_class(registry)
+    if found is None:
+        return {}
+    spec["priorityClassName"] = found["metadata"]["name"]
+    return found
 
 
 def _priority_mismatch(

@@ -28,8 +28,8 @@ from podium.lab.registry.resource_lists import (
 )
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.names import is_native
 from podium.objects.quantity import nano
-from podium.objects.resource_names import is_native
 
 if TYPE_CHECKING:
     from podium.lab.registry.registry import Registry

@@ -22,18 +22,17 @@ from podium.lab.api.resources import BY_NAME, STORED, Resource
 from podium.lab.api.status import (
     FieldError,
     already_exists,
-    bad_request,
     conflict,
     ignoring,
     invalid,
     not_found,
+    wrong_name,
 )
 from podium.lab.kinds.field_checks import validate_metadata_update
 from podium.lab.kinds.known import strategy_of
 from podium.lab.registry import admission, deletion, metadata, patches, quotas
 from podium.lab.registry.custom_resources import DEFINITIONS, CustomResources
 from podium.lab.registry.subresources import bind, evict
-from podium.lab.schema.custom_rules import rule_errors
 from podium.lab.store.selection import fields_of, selection
 from podium.lab.store.store import ADDED, DELETED, MODIFIED, Key, ObjectVersion, Store
 from podium.objects.kinds.meta import JsonObject
@@ -171,8 +170,7 @@ class Registry:
         about = item["metadata"]
         admission.admit_create(self, resource, item)
         strategy.prepare_for_create(resource, item)
-        errors = strategy.create_errors(item) + _rule_errors(resource, item, None)
-        self._refuse_invalid(resource, item, errors)
+        self._refuse_invalid(resource, item, strategy.create_errors(item))
         admission.check_bounds(self, resource, item)
         key = key_of(resource, about.get("namespace", ""), about["name"])
         taken = self.store.get(resource.storage, key)
@@ -202,10 +200,7 @@ class Registry:
         if not about.get("name"):
             about["name"] = name
         if name and about["name"] != name:
-            raise bad_request(
-                f"the name of the object ({about['name']}) does not match the name on the URL "
-                f"({name})"
-            )
+            raise wrong_name(about["name"], name)
         old = self.find(kind, about["name"], about.get("namespace", ""))
         version = metadata.version_precondition(about)
         if old is None:
@@ -334,7 +329,6 @@ class Registry:
             errors += strategy.update_errors(item, old)
         elif subresource == "status":
             errors += strategy.status_errors(item, old)
-        errors += _rule_errors(resource, item, old)
         self._refuse_invalid(resource, item, errors)
         if strategy.changes_generation(item, old):
             item["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -462,8 +456,3 @@ class Registry:
 def key_of(resource: Resource, namespace: str, name: str) -> Key:
     """The key of an object of this resource."""
     return Key(namespace if resource.namespaced else "", name)
-
-
-def _rule_errors(resource: Resource, item: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """What the rules in the schema of a custom object say against it."""
-    return [] if resource.custom is None else rule_errors(resource.custom.schema, item, old)

@@ -23,6 +23,7 @@ from podium.lab.api.status import (
     success,
     too_many_requests,
     unsupported_media_type,
+    wrong_name,
 )
 from podium.lab.kinds.kind import selector_text
 from podium.lab.patch.patches import apply_patch
@@ -293,10 +294,7 @@ def update_scale(
         problem = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid("Scale", "autoscaling", name, [problem])
     if metadata.get("name") and metadata["name"] != name:
-        raise bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL "
-            f"({name})"
-        )
+        raise wrong_name(metadata["name"], name)
     old = registry.get(resource.storage, name, namespace)
     version = version_precondition(metadata)
     if version and version != old["metadata"]["resourceVersion"]:

@@ -3,8 +3,8 @@
 A structural schema says of every field which type it has. Fields that it does not have are removed,
 unless `x-kubernetes-preserve-unknown-fields` keeps them. `metadata`, `apiVersion` and `kind` of an
 object, and of an embedded one, are never removed. A schema contains itself, so that it is no model
-of `api_types`. The messages of the validation are those of the API server. Rules in CEL are in
-`custom_rules`.
+of `api_types`. The messages of the validation are those of the API server. Rules in CEL are not
+evaluated.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema (pruning, defaulting, listtype),
 apiextensions-apiserver/pkg/apiserver/validation, kube-openapi/pkg/validation/validate.
@@ -130,6 +130,15 @@ def _rule_problems(rules: list[Any], path: str) -> Iterator[str]:
         for name in _RULE_STRINGS:
             if rule.get(name) is not None and not isinstance(rule[name], str):
                 yield _unmarshal(rule[name], f"{path}.{name}", "string")
+
+
+def count_rules(schema: Any) -> int:
+    """The number of rules in CEL in a schema, at any depth."""
+    if not isinstance(schema, dict):
+        return 0
+    inner = [*(schema.get("properties") or {}).values(), schema.get("items")]
+    inner.append(schema.get("additionalProperties"))
+    return len(schema.get(_RULES) or ()) + sum(map(count_rules, inner))
 
 
 def _unmarshal(value: Any, path: str, wanted: str) -> str:

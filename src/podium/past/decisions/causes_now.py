@@ -18,7 +18,7 @@ from podium.cluster.simulation import Simulation
 from podium.engine.framework.causes import CausedRejection, ScoreCause
 from podium.library.explained_causes import add_causes, add_trace
 from podium.library.reasoning.trace import selection_of
-from podium.scheduler.state.beside_decisions import let_go
+from podium.scheduler.state.cluster_copy import let_go
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

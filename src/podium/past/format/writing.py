@@ -2,7 +2,8 @@
 
 What happened is collected, and its records are made and written together, so that each is cheap.
 A segment that has become long is followed by a new one, which begins with a checkpoint; then the
-oldest segments are deleted as far as the limits ask for it.
+oldest segments are deleted as far as the limits ask for it. Of an object a history keeps what a
+snapshot keeps, and its resourceVersion.
 """
 
 from __future__ import annotations
@@ -12,22 +13,54 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from podium import __version__
 from podium.errors import InputError
+from podium.objects.kinds.registry import KINDS
+from podium.objects.snapshots.trimming import ANNOTATIONS
 from podium.past.format.deltas import changed_fields, delta
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.records import Changed, Dropped, FieldsChanged, Put, Record
-from podium.past.format.trimming import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    from podium.objects.kinds.meta import Object
+    from podium.objects.kinds.meta import Object, Value
+
+
+T = TypeVar("T", bound="Object")
+
+
+def recorded(kind: str, item: T, annotations: frozenset[str] = frozenset()) -> T:
+    """The object without annotations that no rule reads; *annotations* are read by rules of users.
+
+    An object that has nothing to be taken out is returned as it is.
+    """
+    given = item.metadata.annotations
+    if given:
+        kept = {
+            key: text for key, text in given.items() if key in ANNOTATIONS or key in annotations
+        }
+        if len(kept) != len(given):
+            item = replace(item, metadata=replace(item.metadata, annotations=kept or None))
+    known = KINDS[kind]
+    if known.template is not None:
+        return _without_templates(item)
+    return item if known.trim is None else known.trim(item)
+
+
+def _without_templates(workload: T) -> T:
+    """The workload alone: its pods exist, so that templates do not matter."""
+    spec: Value = workload.spec  # type: ignore[attr-defined]
+    names = {"template", "volume_claim_templates"}.intersection(spec.__struct_fields__)
+    kept = replace(spec, **dict.fromkeys(names))
+    return replace(workload, spec=kept)
+
 
 logger = logging.getLogger(__name__)
 

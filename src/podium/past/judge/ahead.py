@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, cast
 
-from podium.cluster.queue.queued_pod import is_unschedulable
+from podium.cluster.queue.entities import is_unschedulable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

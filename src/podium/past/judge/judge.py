@@ -39,7 +39,7 @@ from podium.scheduler.state.observers import AttemptResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.cluster.verification import Verification
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile

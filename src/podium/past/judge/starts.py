@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.past.judge.ahead import shows_outcome
 from podium.past.judge.trial import Trial
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from podium.cluster.decider import Decider
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.objects.kinds.pod import Pod
     from podium.past.format.reading import Entry
     from podium.past.replay.replay import Rules, RulesOf

@@ -3,6 +3,8 @@
 `HistoryReplay` applies entries in order. A decision that is passed by is applied as it was
 written: its pod counts on the node it went to, and the cursors move as they did. A decision that is
 derived is made again from the state at that moment; `compare` holds it against what was written.
+What was decided, and when, is in the history: no pod waits in the queue, and no event wakes one.
+Without that work a replay reaches a moment in two thirds of the time.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from podium.cluster.decider import Decider, without_groups
 from podium.cluster.pod_groups.cycle import GroupCycle, not_found, own_decision
 from podium.cluster.queue.nominations import Nominations
 from podium.engine.cycle.cycle import run
+from podium.engine.rules.devices.extended_resources import special_uid
 from podium.errors import InputError
 from podium.library.explained_causes import add_causes, add_trace
 from podium.objects.kinds.registry import KINDS
 from podium.past.format.reading import ObjectChange, SegmentStart, decided_pod
 from podium.past.format.records import (
     Checkpoint,
+    ClaimMade,
+    ClaimWritten,
     Decided,
     Evicting,
     Forgotten,
@@ -32,10 +37,11 @@ from podium.past.format.records import (
 )
 from podium.past.recorder.checkpoint import restore
 from podium.past.recorder.digest import digest, group_digest, matrix
-from podium.past.replay.followed_state import FollowedState
 from podium.scheduler.placing.failure_handler import as_victim
+from podium.scheduler.state.cluster_state import ClusterState
 
 if TYPE_CHECKING:
+    from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.engine.cycle.ties import Ties
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.group_decision import GroupDecision
@@ -44,6 +50,33 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
     from podium.past.format.reading import Entry
     from podium.scheduler.state.behaviour import Behaviour
+
+
+class FollowedState(ClusterState):
+    """The cache; the queue is empty until other profiles decide, which queues all pending pods."""
+
+    def __init__(
+        self, profiles: Mapping[str, Profile], behaviour: Behaviour, clock: Callable[[], float]
+    ) -> None:
+        """An empty cluster."""
+        self._decides = False
+        super().__init__(profiles, behaviour, clock)
+
+    def change_profiles(self, profiles: Mapping[str, Profile], behaviour: Behaviour) -> None:
+        """Queue all pending pods, so that these profiles can decide about them."""
+        self._decides = True
+        super().change_profiles(profiles, behaviour)
+
+    def wake_pods(self, event: ClusterEvent) -> None:
+        """Wake pods, once the queue has any."""
+        if self._decides:
+            super().wake_pods(event)
+
+    def _pending_pod_changed(self, old: Pod | None, new: Pod) -> None:
+        if self._decides:
+            super()._pending_pod_changed(old, new)
+        elif old is not None and new.terminating and self.cache.is_assumed(new.uid):
+            self.forget(new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +163,8 @@ class HistoryReplay:
         elif isinstance(entry, Forgotten):
             self.now = entry.time
             self._follow_forgotten(entry)
+        elif isinstance(entry, ClaimMade | ClaimWritten):
+            self._follow_claim(entry)
         elif isinstance(entry, Evicting | Kept):
             self.now = entry.time
             self._follow_victims(entry)
@@ -178,6 +213,14 @@ class HistoryReplay:
         if pod is not None:
             self.state.forget(pod)
 
+    def _follow_claim(self, entry: ClaimMade | ClaimWritten) -> None:
+        """Count devices as the scheduler did before a watch reported their claim."""
+        claims = self.state.cache.columns.catalog.resource_claims
+        if isinstance(entry, ClaimMade):
+            claims.rename_in_flight(special_uid(entry.pod_uid), entry.uid)
+        else:
+            claims.note_written(entry.claim, entry.uid, entry.version)
+
     def _follow_victims(self, entry: Evicting | Kept) -> None:
         keys = entry.victims if isinstance(entry, Evicting) else entry.pods
         pods = [pod for key in keys if (pod := self.state.pod_named(key)) is not None]
@@ -195,7 +238,7 @@ class HistoryReplay:
         """
         if entry.group:
             return
-        if decision is None and entry.reserves:
+        if decision is None and entry.reserves and not entry.extenders:
             decision = self._decision(entry, recording=False)
         elif decision is None and entry.tied:
             self.ties.skip(entry.tied)

@@ -12,8 +12,7 @@ from podium.objects.field_errors import (
     required,
 )
 from podium.objects.go_types import go_json
-from podium.objects.names import quoted
-from podium.objects.resource_names import is_extended
+from podium.objects.names import is_extended, quoted
 from podium.objects.times import text_of
 from podium.profiles.config.document import API_VERSION, PluginEntry, PluginSet
 from podium.profiles.config.json_values import compact

@@ -22,22 +22,26 @@ from podium.generations.known import DEFAULT, GENERATIONS
 from podium.generations.v1_13 import V1_13
 from podium.objects.names import quoted
 from podium.profiles.extenders import ignored_resources, make_extenders
-from podium.profiles.policy.basic_checks import claims_exist
 from podium.profiles.policy.configured_predicates import (
     ConfiguredPredicates,
     policy_predicates,
     provider_predicates,
 )
 from podium.profiles.policy.configured_priorities import (
+    PROVIDERS,
     ConfiguredPriorities,
     policy_priorities,
     provider_priorities,
 )
-from podium.profiles.policy.document import ExtenderConfig, Policy
+from podium.profiles.policy.document import (
+    MAX_INT,
+    ExtenderConfig,
+    Policy,
+    check_policy,
+    parse_policy,
+    read_policy,
+)
 from podium.profiles.policy.feature_gates import PolicyGates
-from podium.profiles.policy.priority_registry import PROVIDERS
-from podium.profiles.policy.reading import parse_policy, read_policy
-from podium.profiles.policy.validation import MAX_INT, check_policy
 from podium.profiles.similar_names import did_you_mean
 from podium.profiles.user_rules.adapter import PREDICATE, PRIORITY
 from podium.profiles.user_rules.loading import NO_RULES, LoadedRules, take_arguments
@@ -45,8 +49,22 @@ from podium.releases import DEFAULT_RELEASE, KUBE_SCHEDULER
 
 if TYPE_CHECKING:
     from podium.engine.framework.generation import Generation
-    from podium.profiles.policy.predicate_registry import Maker as PredicateMaker
-    from podium.profiles.policy.priority_registry import Maker as PriorityMaker
+    from podium.engine.state.pod_class import Incoming
+    from podium.engine.state.view import View
+    from podium.profiles.policy.configured_predicates import Maker as PredicateMaker
+    from podium.profiles.policy.configured_priorities import Maker as PriorityMaker
+
+
+def claims_exist(incoming: Incoming, view: View) -> str:
+    """The error of the first claim that is missing or being deleted; empty if there is none."""
+    for name in incoming.cls.claims:
+        claim = view.catalog.claims.get(name, incoming.cls.namespace)
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+    return ""
+
 
 __all__ = ["Options", "from_policy", "from_provider", "parse_policy"]
 

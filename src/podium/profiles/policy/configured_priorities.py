@@ -10,20 +10,38 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podium.engine.framework.profile import Weighted
+from podium.engine.rules.priorities import AUTOSCALER_PROVIDER, DEFAULT_PROVIDER
 from podium.errors import ConfigError
 from podium.generations.predicates import PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.policy.arguments import rule_factory
-from podium.profiles.policy.priority_registry import provided, registered
+from podium.profiles.policy.document import MAX_INT, MAX_SCORE
 from podium.profiles.policy.rule_names import unknown
-from podium.profiles.policy.validation import MAX_INT, MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from podium.engine.framework.declaration import FactoryArgs
+    from podium.engine.framework.declaration import FactoryArgs, PriorityDeclaration
+    from podium.engine.framework.rule import ScoreRule
     from podium.profiles.policy.document import PriorityPolicy
     from podium.profiles.policy.feature_gates import PolicyGates
-    from podium.profiles.policy.priority_registry import Maker
+
+    Maker = Callable[[FactoryArgs], ScoreRule]
+
+
+PROVIDERS = {
+    DEFAULT_PROVIDER: "spreads pods over nodes with room",
+    AUTOSCALER_PROVIDER: "fills nodes up, so that a cluster autoscaler can remove empty ones",
+}
+
+
+def registered(gates: PolicyGates) -> dict[str, PriorityDeclaration]:
+    """The priorities that can be used without an argument, by name."""
+    return {entry.name: entry for entry in PRIORITIES if gates.hold(entry.exists)}
+
+
+def provided(provider: str, gates: PolicyGates) -> dict[str, PriorityDeclaration]:
+    """The priorities of a provider, by name."""
+    return {name: e for name, e in registered(gates).items() if provider in e.providers}
 
 
 @dataclass(slots=True)

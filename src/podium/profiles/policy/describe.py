@@ -8,11 +8,11 @@ from podium.engine.framework.declaration import FactoryArgs
 from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.generations.predicates import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.extenders import describe_extender
-from podium.profiles.policy import predicate_registry, priority_registry
+from podium.profiles.policy import configured_predicates, configured_priorities
 from podium.profiles.policy.arguments import shown_argument
+from podium.profiles.policy.configured_predicates import ALIASES, BY_NAME, POSITIONS
+from podium.profiles.policy.configured_priorities import PROVIDERS
 from podium.profiles.policy.feature_gates import GATES, PolicyGates
-from podium.profiles.policy.predicate_registry import ALIASES, BY_NAME, POSITIONS
-from podium.profiles.policy.priority_registry import PROVIDERS
 from podium.profiles.policy.shipped import SHIPPED
 from podium.profiles.user_rules.adapter import UserPredicate, UserPriority
 
@@ -69,7 +69,7 @@ def catalogue(options: Options) -> Data:
         "providers": [{"name": n, "description": text} for n, text in PROVIDERS.items()],
         "predicates": [
             {"name": name, "description": entry.description, "position": POSITIONS.get(name)}
-            for name, entry in predicate_registry.registered(gates).items()
+            for name, entry in configured_predicates.registered(gates).items()
         ],
         "allPredicates": [_listed_predicate(entry, gates) for entry in BY_NAME.values()],
         "allPriorities": [_listed_priority(entry, gates) for entry in PRIORITIES],
@@ -79,7 +79,7 @@ def catalogue(options: Options) -> Data:
         "predicateArguments": [each.field for each in PREDICATE_ARGUMENTS],
         "priorities": [
             {"name": name, "description": entry.description, "weight": entry.weight}
-            for name, entry in priority_registry.registered(gates).items()
+            for name, entry in configured_priorities.registered(gates).items()
         ],
         "priorityArguments": [each.field for each in PRIORITY_ARGUMENTS],
         "featureGates": [
@@ -97,7 +97,7 @@ def _listed_predicate(entry: PredicateDeclaration, gates: PolicyGates) -> Data:
         "description": entry.description,
         "argument": entry.argument.field if entry.argument is not None else None,
         "aliases": list(entry.aliases),
-        "constant": predicate_registry.constant(entry),
+        "constant": configured_predicates.constant(entry),
         "featureGate": entry.exists or None,
         "effectiveWith": entry.effective or None,
         "exists": gates.hold(entry.exists) and (entry.make or entry.argument) is not None,
@@ -130,7 +130,7 @@ def _predicate(
         "position": POSITIONS.get(rule.name),
         **({} if listed is None else {"order": listed.get(rule.name)}),
         "description": entry.description if entry is not None else _own_words(rule),
-        "mandatory": rule.name in predicate_registry.mandatory(gates),
+        "mandatory": rule.name in configured_predicates.mandatory(gates),
         **({"added": True} if listed is not None and rule.name not in listed else {}),
         # An argument makes its rule under any name, that of a built-in predicate included.
         **shown_argument(PREDICATE_ARGUMENTS, rule),

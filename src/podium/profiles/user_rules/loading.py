@@ -21,7 +21,7 @@ from podium.engine.framework.profile import Weighted
 from podium.errors import ConfigError
 from podium.generations.plugins import PLUGINS
 from podium.generations.predicates import PRIORITIES
-from podium.profiles.policy.predicate_registry import BY_NAME
+from podium.profiles.policy.configured_predicates import BY_NAME
 from podium.profiles.user_rules.adapter import (
     PERMIT,
     PREDICATE,

@@ -15,7 +15,7 @@ from podium.render.recording.v1_13 import KINDS_OF_POLICIES, scenario_document
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.cluster.claim_writes import ClaimWrites
+    from podium.cluster.claims import ClaimWrites
     from podium.cluster.simulation import Step
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.rule import Refused

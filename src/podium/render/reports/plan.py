@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from podium.render.chart import Panel, picture
 from podium.render.columns import BOLD, YELLOW, Line, table
 from podium.render.html_page import WIDTH, Square, bar, node_map, page, text, text_list, text_table
 from podium.render.plain import common_suffix, format_amount
@@ -239,33 +240,23 @@ def _pods_over_time(events: Sequence[TimelineEvent], seconds: float) -> str:
     top = max((count for steps in curves.values() for _, count in steps), default=0)
     if top == 0:
         return "<p>No pod is created, moved or removed.</p>"
-    height, left = 160, 40
-    inner = WIDTH - left - 10
+    panel = Panel((WIDTH, 184), (40, 8, 10, 24), (0, span), (0, top))
     lines = []
     for name, steps in curves.items():
-        points, last = [], 0
+        corners, last = [], 0
         for at, count in [*steps, (span, steps[-1][1] if steps else 0)]:
-            x = left + inner * at / span
-            points.append(f"{x:.1f},{_y(last, top, height)}")
-            points.append(f"{x:.1f},{_y(count, top, height)}")
+            corners += [(at, last), (at, count)]
             last = count
-        lines.append(f'<polyline class="{name}" points="{" ".join(points)}"/>')
-    ticks = "".join(
-        f'<text x="{left + inner * part / 4:.0f}" y="{height + 18}">'
-        f"{seconds_text(span * part / 4)}</text>"
-        for part in range(5)
-    )
+        lines.append(panel.line(name, corners))
+    parts = [
+        *panel.levels((0, top), str),
+        *panel.columns([span * part / 4 for part in range(5)], seconds_text),
+        *lines,
+    ]
     legend = "".join(f'<span class="key {name}">{name}</span>' for name in curves)
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height + 24}" role="img" '
-        f'aria-label="pods terminating, waiting and starting over time">'
-        f'<text x="0" y="12">{top}</text><text x="0" y="{height}">0</text>'
-        f"{''.join(lines)}{ticks}</svg><p>{legend}</p>"
-    )
-
-
-def _y(count: int, top: int, height: int) -> str:
-    return f"{height - (height - 8) * count / top:.1f}"
+    title = "Pods terminating, waiting and starting over time"
+    drawn = picture(WIDTH, panel.height, title, parts, in_page=True)
+    return f"{drawn}<p>{legend}</p>"
 
 
 def _counts(events: Iterable[TimelineEvent]) -> dict[str, list[tuple[float, int]]]:

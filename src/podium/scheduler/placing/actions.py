@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from podium.scheduler.placing.binder import Binder, BindingClient
 from podium.scheduler.placing.failure_handler import DeletingClient, FailureHandler
 from podium.scheduler.placing.pod_events import PodEvents
-from podium.scheduler.placing.pod_groups import GroupStatusWriter
-from podium.scheduler.placing.pod_status import PodStatusWriter, StatusClient
 from podium.scheduler.placing.pre_bind import PreBind, PreBindClient
+from podium.scheduler.placing.status_writers import GroupStatusWriter, PodStatusWriter, StatusClient
 from podium.scheduler.placing.volumes import VolumeBinder
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from podium.scheduler.placing.binder import ExtenderBind
     from podium.scheduler.placing.pod_events import Recorder
-    from podium.scheduler.placing.worker_pool import WorkerPool
+    from podium.scheduler.placing.tasks import WorkerPool
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import Observer

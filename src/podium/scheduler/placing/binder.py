@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from podium.kube.errors import ApiError, UnreachableError, is_outcome_unknown
 from podium.kube.failure_log import FailureLog
-from podium.kube.growing_pause import growing_pauses
-from podium.scheduler.placing.stage_tasks import Stage
+from podium.kube.pauses import growing_pauses
+from podium.scheduler.placing.tasks import Stage
 from podium.scheduler.state.observers import acting
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Awaitable, Callable, Sequence
 
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.placing.failure_handler import FailureHandler
     from podium.scheduler.placing.pod_events import PodEvents
     from podium.scheduler.placing.pre_bind import PreBind
+    from podium.scheduler.placing.tasks import WorkerPool
     from podium.scheduler.placing.volumes import VolumeBinder
-    from podium.scheduler.placing.worker_pool import WorkerPool
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import AttemptResult, Observer

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from podium.cluster.claim_versions import (
+from podium.cluster.claims import (
     ClaimWriteError,
     bound,
     check_bindable,
@@ -31,7 +31,7 @@ from podium.cluster.claim_versions import (
 )
 from podium.engine.rules.devices.claims import SPECIAL_NAME, BindingFailure, is_late, is_ready
 from podium.kube.errors import ApiError, is_outcome_unknown, is_passing
-from podium.kube.growing_pause import growing_pauses
+from podium.kube.pauses import growing_pauses
 from podium.objects.kinds.devices import ResourceClaim
 from podium.scheduler.state.clock import written
 
@@ -138,7 +138,7 @@ class DeviceClaims:
     def _note_written(self, claim: ResourceClaim, plan: ClaimPlan) -> ResourceClaim:
         """Count the devices of a claim as taken, although no watch has reported it yet."""
         if plan.allocation is not None:
-            self._state.apply(self._claims.note_written, claim)
+            self._state.claim_written(claim)
         return claim
 
     async def _create(self, pod: Pod, plan: ClaimPlan) -> ResourceClaim:
@@ -157,7 +157,7 @@ class DeviceClaims:
         }
         made = _decoded(await self._client.create(CLAIMS.format(pod.namespace), body))
         self._made[pod.uid] = made
-        self._state.apply(self._claims.rename_in_flight, plan.claim.uid, made.uid)
+        self._state.claim_made(pod, made)
         return made
 
     async def _note_extended(self, pod: Pod, plan: DevicePlan, claim: ResourceClaim) -> None:
@@ -255,6 +255,7 @@ class DeviceClaims:
                 if error.status != _CONFLICT:
                     raise
             else:
+                self._state.claim_deleted(claim)
                 return
 
     async def _quietly(

@@ -17,28 +17,28 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
-from podium.cluster.queue.queued_pod import Pool
+from podium.cluster.queue.entities import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.group_decision import ERROR
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
-from podium.scheduler.placing.pod_status import PREEMPTED, FailedAttempt
-from podium.scheduler.placing.stage_tasks import Stage
+from podium.scheduler.placing.status_writers import PREEMPTED, FailedAttempt
+from podium.scheduler.placing.tasks import Stage
 from podium.scheduler.state.clock import written
 from podium.scheduler.state.observers import ATTEMPT_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from podium.cluster.queue.queued_pod import Turn
+    from podium.cluster.queue.entities import Turn
     from podium.engine.framework.decision import ClaimRelease, Decision
     from podium.engine.framework.group_decision import GroupPreemption, MemberResult
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.pod_group import PodGroup
     from podium.scheduler.placing.pod_events import PodEvents
-    from podium.scheduler.placing.pod_status import PodStatusWriter
-    from podium.scheduler.placing.worker_pool import WorkerPool
+    from podium.scheduler.placing.status_writers import PodStatusWriter
+    from podium.scheduler.placing.tasks import WorkerPool
     from podium.scheduler.state.behaviour import Behaviour
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from podium.cluster.claim_versions import ClaimWriteError
+from podium.cluster.claims import ClaimWriteError
 from podium.engine.rows.rows import OneRow
 from podium.engine.state.reservation import PreBindSteps
 from podium.kube.errors import ApiError
 from podium.scheduler.placing.device_claims import ClaimClient, DeviceClaims
-from podium.scheduler.placing.stage_tasks import StageError, StageTasks
+from podium.scheduler.placing.tasks import StageError, StageTasks
 from podium.scheduler.placing.volumes import PatchingClient
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from podium.engine.rules.volumes.binding import (
     SELECTED_NODE,
     reaches_without_fields,
 )
-from podium.scheduler.placing.stage_tasks import StageError, StageTasks
+from podium.scheduler.placing.tasks import StageError, StageTasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.engine.state.reservation import VolumePlan
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
-    from podium.scheduler.placing.pod_status import PodStatusWriter
+    from podium.scheduler.placing.status_writers import PodStatusWriter
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import AttemptResult
 

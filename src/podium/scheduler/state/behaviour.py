@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podium.cluster.queue import queue as queues
-from podium.cluster.queue.backoff import Backoff
+from podium.cluster.queue.pools import Backoff
 from podium.cluster.wakeups.hints import hint_rules
 from podium.cluster.wakeups.wakeups import MoveRules, WakeRules
 from podium.engine.framework.generation import Generation

@@ -1,4 +1,4 @@
-"""Copies of the cluster, on which questions are answered without touching the scheduler.
+"""Copies of the cluster, and computing on them in another thread while the scheduler decides.
 
 A copy is the cluster of one moment. It can be used in another thread while the scheduler decides.
 What was copied of a node and its pods is kept, and is copied again only after it has changed; where
@@ -10,12 +10,15 @@ What a pod that is being bound has reserved is not in a copy before the API serv
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
+import threading
+import time
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +28,7 @@ from podium.objects.kinds.pod import PodCondition
 from podium.objects.reading.collection import Objects
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 
     from podium.cluster.cache.cache import Cache
     from podium.engine.state.pod_class import Resident
@@ -283,3 +286,61 @@ def _others(view: View) -> Objects:
     found = Objects({kind: list(shelf) for kind, shelf in view.catalog.shelves()})
     found.nodes = [node for node in nodes if node is not None]
     return found
+
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+#: Garbage is collected after this time even if one thread begins before the other has ended.
+LONGEST_SECONDS: Final = 30.0
+
+
+async def beside_decisions(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Compute something in another thread.
+
+    Garbage is not collected meanwhile: that would hold up decisions, and look at all that is being
+    computed again and again.
+    """
+
+    def computed() -> T:
+        with no_collection():
+            return work(*given, **named)
+
+    return await asyncio.to_thread(computed)
+
+
+def let_go(items: list[T] | dict[str, T]) -> None:
+    """Free many items one after the other: freeing all at once would hold up decisions."""
+    take = items.popitem if isinstance(items, dict) else items.pop
+    while items:
+        take()
+
+
+class _Pauses:
+    """How many threads want no collection now, since when, and whether there was one before."""
+
+    lock = threading.Lock()
+    number = 0
+    since = 0.0
+    was_enabled = False
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Collect no garbage until the last of the threads that ask for it has ended."""
+    with _Pauses.lock:
+        now = time.monotonic()
+        if not _Pauses.number:
+            _Pauses.was_enabled, _Pauses.since = gc.isenabled(), now
+            gc.disable()
+        elif _Pauses.was_enabled and now - _Pauses.since > LONGEST_SECONDS:
+            gc.collect(0)
+            _Pauses.since = now
+        _Pauses.number += 1
+    try:
+        yield
+    finally:
+        with _Pauses.lock:
+            _Pauses.number -= 1
+            if not _Pauses.number and _Pauses.was_enabled:
+                gc.enable()

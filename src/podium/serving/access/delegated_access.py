@@ -120,7 +120,7 @@ class DelegatedAccess:
         if scheme.lower() != "bearer" or not token.strip():
             raise _Refusal(401, "Unauthorized", "a bearer token is expected")
         token = token.strip()
-        key = hashlib.sha256(token.encode()).hexdigest()  # tokens themselves are not kept
+        key = _digest(token)  # tokens themselves are not kept
         user = self._users.get(key)
         if user is None:
             user = await self._reviewed(token)
@@ -147,7 +147,8 @@ class DelegatedAccess:
         )
 
     async def _may(self, user: User, verb: str, path: str) -> bool:
-        key = f"{user.name}\n{user.uid}\n{sorted(user.groups)}\n{user.extra}\n{verb}\n{path}"
+        asked = f"{user.name}\n{user.uid}\n{sorted(user.groups)}\n{user.extra}\n{verb}\n{path}"
+        key = _digest(asked)  # paths may be long
         allowed = self._allowed.get(key)
         if allowed is None:
             allowed = await self._access(user, verb, path)
@@ -188,6 +189,10 @@ class DelegatedAccess:
 
 #: Stands for a token that the API server does not accept.
 _NOBODY: Final = User("")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Kept(Generic[Answer]):

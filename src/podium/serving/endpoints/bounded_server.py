@@ -4,6 +4,9 @@ A connection must send the head of a request in some seconds, its body in some m
 answer before it sends another request. There are at most so many connections; beyond that the one
 that has waited longest without a request gives way to the new one. Descriptors are left over for
 the API server.
+
+A connection stays open between requests for as long as kube-apiserver keeps it. A client that sends
+at the moment of the end cannot know whether its request was carried out.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ class PortLimits:
     body_seconds: float = 60.0
     #: How long a client may leave its answer unread.
     unread_seconds: float = 60.0
+    #: How long a client may wait before its next request. Clients end a connection before that.
+    idle_seconds: int = 90
     #: The longest head of a request.
     head_bytes: int = 64 * 1024
 
@@ -61,10 +66,18 @@ class BoundedProtocol(PeerProtocol):
     the connection.
     """
 
-    def __init__(self, *, limits: PortLimits, ended: Callable[[], object], **named: Any) -> None:
-        """*ended* is called when the connection has ended."""
+    def __init__(
+        self,
+        *,
+        limits: PortLimits,
+        answered: Callable[[], object],
+        ended: Callable[[], object],
+        **named: Any,
+    ) -> None:
+        """*answered* is called after each answer, *ended* when the connection has ended."""
         super().__init__(**named)
-        self._limits, self._ended = limits, ended
+        self._limits, self._answered, self._ended = limits, answered, ended
+        self.timeout_keep_alive = limits.idle_seconds
         self._alarm: asyncio.TimerHandle | None = None
         #: Rings when an answer was not read in time.
         self._unread_alarm: asyncio.TimerHandle | None = None
@@ -108,6 +121,7 @@ class BoundedProtocol(PeerProtocol):
     def on_response_complete(self) -> None:
         """The answer was sent, and the connection may be used again."""
         self.is_busy = False
+        self._answered()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -187,7 +201,7 @@ class BoundedServer(Server):
         self.servers = []
         self._limits, self._tls = limits, tls
         self._most = limits.connections_within(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-        #: All connections, in the order they came, with what hands them on.
+        #: All connections, with what hands them on, in the order in which they last had an answer.
         self._slots: dict[_Slot, asyncio.Task[None]] = {}
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -243,6 +257,10 @@ class BoundedServer(Server):
         await slot.ended.wait()
         return True
 
+    def _move_to_end(self, slot: _Slot) -> None:
+        if slot in self._slots:
+            self._slots[slot] = self._slots.pop(slot)
+
     def _end(self, slot: _Slot) -> None:
         self._slots.pop(slot, None)
         slot.ended.set()
@@ -258,6 +276,7 @@ class BoundedServer(Server):
                 app_state=self.lifespan.state,
                 _loop=loop,
                 limits=self._limits,
+                answered=lambda: self._move_to_end(slot),
                 ended=lambda: self._end(slot),
             )
 

@@ -302,6 +302,7 @@ async def serve_on(
     config = Config(
         app,
         http=BoundedProtocol,
+        ws="none",
         log_level="critical",
         access_log=False,
         lifespan=lifespan,

@@ -1,4 +1,4 @@
-"""The map of the cluster for the page, in few bytes per node and pod, read from the columns.
+"""The map of the cluster for the page, in few bytes per node and pod, and the details of a node.
 
 Nodes are rows. A page that has a map already sends its cursor and gets the rows that changed
 since; zones, workloads and taints are numbered, and each is sent once.
@@ -12,12 +12,13 @@ import numpy as np
 
 from podium.cluster.cache.node_tree import ZONE_LABELS
 from podium.errors import InputError
-from podium.scheduler.state.cluster_copy import StaleRows
+from podium.render.plain import format_amount
+from podium.scheduler.state.cluster_copy import StaleRows, written_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from podium.engine.state.pod_class import PodClass
+    from podium.engine.state.pod_class import PodClass, Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
     from podium.past.replay.past_cluster import Moment
@@ -216,3 +217,68 @@ def workload(pod: Pod) -> tuple[str, str, str]:
     if owner.kind == "ReplicaSet" and made and owner.name.endswith(f"-{made}"):
         return pod.namespace, "Deployment", owner.name.removesuffix(f"-{made}")
     return pod.namespace, owner.kind, owner.name
+
+
+def node_details(view: View, name: str) -> Data | None:
+    """The details of a node; None when there is no node with that name."""
+    row = view.nodes.row_of.get(name)
+    if row is None:
+        return None
+    node = view.nodes.objects[row]
+    found: Data = {
+        "name": name,
+        "known": node is not None,
+        "room": _room(view, row),
+        "pods": [_pod(view, resident) for resident in view.pods.residents[row]],
+        "nominated": [resident.key for resident in view.pods.nominated.get(name, ())],
+    }
+    if node is not None:
+        region, place = zone(node.labels)
+        found |= {
+            "region": region,
+            "zone": place,
+            "labels": dict(sorted(node.labels.items())),
+            "taints": [
+                {"key": taint.key, "value": taint.value, "effect": taint.effect}
+                for taint in node.spec.taints or ()
+            ],
+            "unschedulable": node.spec.unschedulable,
+            "conditions": {each.type: each.status for each in node.status.conditions or ()},
+        }
+    return found
+
+
+def _room(view: View, row: int) -> list[Data]:
+    found = [
+        _load(name, view.pods.requested[column].item(row), view.nodes.allocatable[column].item(row))
+        for name in shown_resources(view)
+        for column in [view.nodes.resources[name]]
+    ]
+    return [*found, _load("pods", view.pods.counts.item(row), view.nodes.allowed_pods.item(row))]
+
+
+def _load(name: str, used: int, there: int) -> Data:
+    share = used / there if there else float(used > 0)
+    return {
+        "resource": name,
+        "used": format_amount(name, used),
+        "allocatable": format_amount(name, there),
+        "load": round(share, 4),
+    }
+
+
+def _pod(view: View, resident: Resident) -> Data:
+    cls = resident.cls
+    names = {column: name for name, column in view.nodes.resources.items()}
+    _, kind, name = workload(cls.sample)
+    return {
+        "pod": resident.key,
+        "kind": kind,
+        "workload": name,
+        "priority": resident.priority,
+        "started": written_time(resident.started),
+        "leaving": resident.terminating,
+        "requests": {
+            names[column]: format_amount(names[column], amount) for column, amount in cls.taken
+        },
+    }

@@ -1,11 +1,16 @@
-"""A decision for the pages: the data of `podium explain -o json`, and the sentences about it."""
+"""A decision for the pages: the data of `podium explain -o json`, and the sentences about it.
+
+With it go what a waiting pod waits for, and the pods and the last cycle of its pod group.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.library.documentation import reason_anchor
 from podium.library.explanation import Explanation
+from podium.objects.times import NEVER
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.causes import (
@@ -18,9 +23,12 @@ from podium.render.decision.sentences import node_table_data
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from podium.cluster.queue.queue import SchedulingQueue
     from podium.engine.framework.decision import Decision
+    from podium.engine.state.view import View
+    from podium.serving.page_data.activity import WaitingPod
 
 Data = dict[str, Any]
 
@@ -156,3 +164,73 @@ def _preemption(decision: Decision) -> Data:
             for victims in [preemption.candidates[name]]
         ],
     }
+
+
+def group_data(
+    view: View,
+    queue: SchedulingQueue,
+    key: str,
+    waiting: Sequence[WaitingPod],
+    cycle: Data | None,
+) -> Data | None:
+    """Everything the page of a group shows; None if neither the group nor a pod is there.
+
+    *waiting* are its pods without a node, *cycle* is its last cycle, where one is known.
+    """
+    namespace, _, name = key.partition("/")
+    group = view.catalog.pod_groups.get(name, namespace)
+    placed = {
+        each.resident.key: view.nodes.names[each.resident.row]
+        for each in view.pods.groups.placed(key)
+    }
+    left = [each for each in waiting if each.pod.key not in placed]
+    if group is None and not placed and not left:
+        return None
+    found: Data = {
+        "group": key,
+        "placed": len(placed),
+        "members": [
+            *({"pod": pod, "node": node, "reason": ""} for pod, node in placed.items()),
+            *({"pod": each.pod.key, "node": None, "reason": each.reason} for each in left),
+        ],
+        "cycle": cycle,
+        "waiting": waiting_data(queue, left[0].pod.key) if left else None,
+    }
+    if group is not None:
+        condition = group.condition()
+        found |= {
+            "policy": "gang" if group.is_gang else "basic",
+            "minCount": group.min_count,
+            "missing": max(group.min_count - len(placed), 0),
+            "priority": group.priority,
+            "evictedTogether": group.evicted_together,
+        }
+        if condition is not None:
+            found["condition"] = {"status": condition.status, "reason": condition.reason}
+    return found
+
+
+def waiting_data(queue: SchedulingQueue, key: str) -> dict[str, Any] | None:
+    """Where the pod `namespace/name` waits, since when and for what; None if it is not queued."""
+    waiting = queue.waiting(key)
+    if waiting is None:
+        return None
+    found: dict[str, Any] = {"queue": str(waiting.pool), "attempts": waiting.attempts}
+    for name, seconds in (
+        ("since", waiting.since),
+        ("backoffUntil", waiting.backoff_until),
+        ("retriedAt", waiting.retried_at),
+    ):
+        if seconds is not None and seconds != NEVER:
+            found[name] = _time(seconds)
+    if waiting.gated_by:
+        found["gatedBy"] = waiting.gated_by
+    if waiting.awaited:
+        found["waitsFor"] = [
+            {"plugin": plugin, "events": list(events)} for plugin, events in waiting.awaited.items()
+        ]
+    return found
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -27,29 +27,47 @@ from podium.profiles.policy.build import Options
 from podium.releases import RELEASES
 from podium.render.decision.analysis import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
-from podium.scheduler.state.beside_decisions import beside_decisions
 from podium.scheduler.state.cluster_copy import (
     ClusterCopies,
     LiveCopy,
     all_objects,
+    beside_decisions,
     until_few_are_left,
 )
-from podium.serving.page_data.cluster_map import ClusterMap, cluster_at, totals, workload
-from podium.serving.page_data.comparing import (
-    ConfigurationComparison,
-    found_capacity,
-    seeds_in,
+from podium.serving.page_data.cluster_map import (
+    ClusterMap,
+    cluster_at,
+    node_details,
+    totals,
+    workload,
 )
-from podium.serving.page_data.decision_data import DRY_RUN, HISTORY, NOW, RECORDED, decision_data
-from podium.serving.page_data.fixes import found_fixes, read_fix, tried_fix
-from podium.serving.page_data.group_data import group_data
+from podium.serving.page_data.decision_data import (
+    DRY_RUN,
+    HISTORY,
+    NOW,
+    RECORDED,
+    decision_data,
+    group_data,
+    waiting_data,
+)
 from podium.serving.page_data.manifest import pod_in
-from podium.serving.page_data.node_details import node_details
-from podium.serving.page_data.profile_form import form
-from podium.serving.page_data.profile_text import ProfileText, read_profiles, reweighted, written
-from podium.serving.page_data.waiting import waiting_data
-from podium.serving.page_data.what_if import ReplayComparison
-from podium.what_if.compare.configurations import NAMED, configuration
+from podium.serving.page_data.profile_data import (
+    ProfileText,
+    form,
+    read_profiles,
+    reweighted,
+    written,
+)
+from podium.serving.page_data.what_if import (
+    ConfigurationComparison,
+    ReplayComparison,
+    found_capacity,
+    found_fixes,
+    read_fix,
+    seeds_in,
+    tried_fix,
+)
+from podium.what_if.compare.compare import NAMED, configuration
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping

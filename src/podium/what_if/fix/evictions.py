@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from podium.cluster.claim_versions import deallocated
+from podium.cluster.claims import deallocated
 from podium.engine.state.affinity_terms import compiled_with_namespaces
 from podium.library.lookup import Owners
 from podium.objects.kinds.pod import Affinity

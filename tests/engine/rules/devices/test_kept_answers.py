@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from builders import node, pod
-from builders_v1_36 import spec_with, view
+from builders_v1_36 import device_class, device_slice, spec_with, view
 from podium.cluster.simulation import Simulation
 from podium.engine.rows.rows import OneRow
 from podium.engine.rules.devices.plugin import DynamicResources
-from podium.objects.kinds.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.objects.kinds.devices import ResourceClaim
 from podium.objects.kinds.pod import PodResourceClaim
 from podium.past.recordings.replay import profiles_of
 from podium.past.recordings.scenarios import Scenario, objects_of, pending_of, scenario_of
@@ -61,16 +61,10 @@ def test_a_limit_of_steps_applies_to_the_profile_that_has_it(first: int) -> None
         {"name": f"r{i}", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount"}}
         for i in range(3)
     ]
-    slice_spec = {
-        "driver": "gpu.example.com",
-        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-        "nodeName": "n",
-        "devices": [{"name": "a"}, {"name": "b"}],
-    }
     columns = view(
         node("n"),
-        msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass),
-        msgspec.convert({"metadata": {"name": "n"}, "spec": slice_spec}, ResourceSlice),
+        device_class(),
+        device_slice("n", {"name": "a"}, {"name": "b"}),
         msgspec.convert(
             {
                 "metadata": {"name": "mine", "namespace": "default", "uid": "1"},

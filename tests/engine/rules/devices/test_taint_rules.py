@@ -8,15 +8,13 @@ import msgspec
 import pytest
 
 from builders import node, pod
-from builders_v1_36 import current, decision, spec_with
+from builders_v1_36 import current, decision, device_class, device_slice, spec_with
 from podium.engine.framework.decision import Decision
 from podium.engine.rows.rows import OneRow
 from podium.library.profiles import default_profile
 from podium.objects.kinds.devices import (
-    DeviceClass,
     DeviceTaintRule,
     ResourceClaim,
-    ResourceSlice,
     check_taint_rule,
 )
 from podium.objects.kinds.meta import Object
@@ -56,20 +54,14 @@ def cluster(tolerations: list[dict[str, str]] | None = None) -> list[Object]:
         "count": 1,
         "tolerations": tolerations,
     }
-    published = {
-        "driver": "gpu.example.com",
-        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-        "nodeName": "n",
-        "devices": [{"name": "gpu-0"}],
-    }
     claim = {
         "metadata": {"name": "mine", "namespace": "default", "uid": "1"},
         "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
     }
     return [
         node("n"),
-        msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass),
-        msgspec.convert({"metadata": {"name": "n"}, "spec": published}, ResourceSlice),
+        device_class(),
+        device_slice("n", {"name": "gpu-0"}),
         msgspec.convert(claim, ResourceClaim),
     ]
 

@@ -27,8 +27,7 @@ from podium.engine.state.accounting import NATIVE, pod_requests, rounded
 from podium.engine.state.pod_class import once_per_requests
 from podium.objects.field_errors import child, duplicate, invalid
 from podium.objects.go_types import Slice
-from podium.objects.names import quoted
-from podium.objects.resource_names import is_scalar
+from podium.objects.names import is_scalar, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

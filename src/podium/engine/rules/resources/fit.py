@@ -55,9 +55,8 @@ from podium.objects.field_errors import child, forbidden, invalid, required, uns
 from podium.objects.go_types import INT64, STRING, STRINGS, Slice, go_json, named, record
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
-from podium.objects.names import quoted
+from podium.objects.names import is_extended, is_scalar, quoted
 from podium.objects.quantity import milli, value
-from podium.objects.resource_names import is_extended, is_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

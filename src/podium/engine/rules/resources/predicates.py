@@ -42,7 +42,7 @@ from podium.engine.state.pod_class import KeptPerClass
 from podium.engine.state.verdicts import Reason
 from podium.errors import ConfigError
 from podium.objects.kinds.meta import Int64
-from podium.objects.resource_names import is_extended
+from podium.objects.names import is_extended
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

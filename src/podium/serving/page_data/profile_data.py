@@ -1,4 +1,4 @@
-"""The profiles of a scheduler as a text that can be edited: a Policy or a configuration.
+"""The profiles of a scheduler for the pages: a form, and a text that can be edited.
 
 Whatever the scheduler was started with can be written as a Policy or a KubeSchedulerConfiguration.
 New weights change that text, and profiles are made from text only, so that what was tried on a page
@@ -173,3 +173,50 @@ def _policy(profile: Profile, options: Options) -> Data:
 def dumped(document: Mapping[str, Any]) -> str:
     """A Policy or configuration as text."""
     return yaml.safe_dump(msgspec.to_builtins(document), sort_keys=False, default_flow_style=False)
+
+
+def form(current: ProfileText, options: Options) -> Data:
+    """Everything the page of the profiles shows."""
+    return {
+        "kind": current.kind,
+        "text": current.text,
+        "profiles": [_profile(profile, options) for profile in current.profiles],
+    }
+
+
+def _profile(profile: Profile, options: Options) -> Data:
+    of_policy = uses_policies(profile)
+    plugins = {name: plugin.description for name, plugin in plugins_of(profile).items()}
+    descriptions = _descriptions(profile, options) if of_policy else plugins
+    return {
+        "name": profile.name,
+        "scheduler": profile.scheduler_name,
+        "ruleNames": ["predicate", "priority"] if of_policy else ["filter plugin", "score plugin"],
+        "maxScore": profile.max_score,
+        "ties": profile.ties,
+        "preemption": profile.preemption,
+        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+        "predicates": [
+            {"name": rule.name, "description": descriptions.get(rule.name, "")}
+            for rule in profile.predicates
+        ],
+        "priorities": [
+            {
+                "name": each.name,
+                "weight": each.weight,
+                "description": descriptions.get(each.name, ""),
+                "editable": can_weigh(profile, each.name),
+            }
+            for each in profile.priorities
+        ],
+        "extenders": [each.url_prefix for each in profile.extenders],
+        "notes": list(profile.notes),
+    }
+
+
+def _descriptions(profile: Profile, options: Options) -> dict[str, str]:
+    described = describe(profile, options)
+    return {
+        each["name"]: each.get("description", "")
+        for each in (*described["predicates"], *described["priorities"])
+    }
