@@ -111,10 +111,12 @@ class KubeApi(ABC):
         *,
         seconds: float,
         accept: str = JSON,  # noqa: ARG002
+        begun: str = "",  # noqa: ARG002
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read what may be long, in pieces: of which each comes in *seconds* at most.
 
-        It comes in one of the media types to *accept*; JSON is always possible.
+        It comes in one of the media types to *accept*; JSON is always possible. *begun* is the
+        handle of a request that may have been sent already.
         """
         text = await self.request("GET", path, params=params, timeout=seconds)
 

@@ -61,7 +61,7 @@ class ApiClient(KubeApi):
         self._pool = ConnectionPool(access, connections, clock=clock, proxy=self._proxy)
         self._watches: set[WatchConnection] = set()
         self._pace = WatchPace()
-        #: Requests that were sent by `begin_reading`, by their target, until `reading` takes them.
+        #: Requests that were sent by `begin_reading`, by their handles, until `reading` takes them.
         self._begun: dict[str, asyncio.Task[WatchConnection]] = {}
         #: Until when no further line is logged about servers that ask for long pauses.
         self._silent_until = -math.inf
@@ -156,14 +156,17 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def _opened(
-        self, path: str, params: Mapping[str, str], idle_seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        idle_seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[WatchConnection]:
-        """The answer to the request of a watch, unless it is refused."""
+        """The answer to the request of a watch, unless it is refused; it may have been sent."""
         target = _target(path, params)
         try:
-            watch = await (
-                self._begun.pop(target, None) or self._sent(target, idle_seconds, accept)
-            )
+            watch = await (self._begun.pop(begun, None) or self._sent(target, idle_seconds, accept))
             try:
                 status = await watch.status
                 if status == _UNAUTHORIZED and await self.access.rejected():
@@ -185,22 +188,33 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read on a connection of its own what may be long, as it comes."""
-        async with self._opened(path, params, seconds, accept) as answer:
+        async with self._opened(path, params, seconds, accept, begun) as answer:
             yield answer.pieces()
 
     async def begin_reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        handle: str,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
     ) -> None:
-        """Send the request that `reading` will ask for later with the same arguments.
+        """Send a request whose answer `reading` takes over later, given the same *handle*.
 
         The API server prepares its answer meanwhile. An error is left to `reading`.
         """
-        target = _target(path, params)
-        begun = asyncio.create_task(self._sent(target, seconds, accept))
-        self._begun[target] = begun
+        begun = asyncio.create_task(self._sent(_target(path, params), seconds, accept))
+        self._begun[handle] = begun
         await asyncio.wait([begun], timeout=_BEGIN_SECONDS)
 
     async def _sent(self, target: str, idle_seconds: float, accept: str) -> WatchConnection:

@@ -342,10 +342,17 @@ class FencedApi(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read what may be long, in pieces."""
-        async with self._client.reading(path, params, seconds=seconds, accept=accept) as pieces:
+        reading = self._client.reading(path, params, seconds=seconds, accept=accept, begun=begun)
+        async with reading as pieces:
             yield pieces
 
     def decoded_list(
