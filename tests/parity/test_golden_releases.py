@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.past.recordings.verifying import verify
+from podium.past.recordings.parity_report import verify
 from podium.releases import RELEASES
 
 GOLDEN = Path(__file__).parents[1] / "golden"

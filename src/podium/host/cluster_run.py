@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from podium.host.lease_thread import LeaseThread
-from podium.host.loop_thread import LoopThread, called_here
+from podium.host.loop_thread import LeaseThread, LoopThread, called_here
 from podium.host.scheduler_host import HostOptions, SchedulerHost
 from podium.host.supervisor import Supervisor
 from podium.kube.errors import UnreachableError

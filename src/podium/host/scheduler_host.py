@@ -319,7 +319,7 @@ class SchedulerHost:
 
     def _open_decision_file(self, stack: AsyncExitStack) -> None:
         if self._options.decision_file:
-            from podium.past.decisions.decision_file import DecisionFile  # noqa: PLC0415
+            from podium.past.decisions.decision_log import DecisionFile  # noqa: PLC0415
 
             file = DecisionFile(self._options.decision_file, self._log.warning)
             self.decisions.listen(file.write)

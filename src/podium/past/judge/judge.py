@@ -25,15 +25,15 @@ from podium.past.judge.agreement import (
     LOOKED_AT,
     OTHER_ORDER,
     SAME,
+    Doubtful,
+    Judgement,
     PlacementComparison,
     compare_placement,
 )
-from podium.past.judge.ahead import Ahead, reports_failure
-from podium.past.judge.doubtful import Doubtful, Judgement
+from podium.past.judge.ahead import Ahead, Starts, reports_failure
 from podium.past.judge.hypotheses import Hypotheses, Placed
 from podium.past.judge.judged_cluster import JudgedCluster
 from podium.past.judge.refusals import Refusals
-from podium.past.judge.starts import Starts
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from podium.past.judge.trial import Trial
+from podium.past.judge.judged_cluster import Trial
 
 if TYPE_CHECKING:
     from podium.past.judge.hypotheses import Placed

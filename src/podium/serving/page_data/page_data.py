@@ -18,7 +18,7 @@ import msgspec
 
 from podium.errors import ConfigError
 from podium.library.notices import log_warning
-from podium.library.pending import is_pending
+from podium.library.pending_pods import is_pending
 from podium.library.pod_notes import condition_notes, owner_notes
 from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
