@@ -46,12 +46,12 @@ from podium.objects.kinds.meta import JsonObject
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import History, Torn
 from podium.past.format.writing import Limits
-from podium.past.replay.seeking import Derived, DerivedGroup, derive_all
+from podium.past.replay.past_decisions import Derived, DerivedGroup, derive_all
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
-from podium.virtual_cluster.clocks import VirtualClock
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
+from podium.virtual_cluster.event_loop import VirtualClock
 from world import changes, invariants, objects, rules
 from world.network import Network, Sent
 from world.plan import EXTENDED, GROUPS, Change, Plan, make_plan

@@ -48,8 +48,6 @@ class InProcessApi(KubeApi):
         """
         self._sleep = sleep
         self._decodes_lists = decodes_lists
-        # In the order of their begin: the same program ends them in the same order.
-        self._watches: dict[asyncio.Task[None], None] = {}
         self.server = server or ApiServer(Registry(Store()))
 
     @property
@@ -145,7 +143,6 @@ class InProcessApi(KubeApi):
                     yield message["body"]
 
         task = asyncio.get_running_loop().create_task(watch())
-        self._watches[task] = None
         try:
             start = await messages.get()
             if start is None:
@@ -155,14 +152,8 @@ class InProcessApi(KubeApi):
                 raise refusal(start["status"], _headers(start), text, f"GET {path}")
             yield received()
         finally:
-            self._watches.pop(task, None)
             task.cancel()
             await asyncio.wait([task])
-
-    def drop_watches(self) -> None:
-        """End all watches, as a server does that is stopped."""
-        for task in list(self._watches):
-            task.cancel()
 
 
 def _scope(

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from podium.cluster.cache.past import Past
 from podium.errors import InputError
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots.anonymizing import anonymize, renamed_profile
+from podium.objects.snapshots.anonymization import anonymize, renamed_profile
+from podium.objects.snapshots.kept_fields import ANNOTATIONS
 from podium.objects.snapshots.pseudonyms import NAMESPACE, NODE, OBJECT, POD, UID, Pseudonyms
-from podium.objects.snapshots.trimming import ANNOTATIONS
 from podium.past.format.deltas import delta
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import ObjectChange, SegmentStart, Torn, decided_pod
