@@ -13,7 +13,7 @@ from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
 from podium.library.decision_json import to_json
 from podium.library.explained_causes import add_causes
-from podium.library.pending import seen_by
+from podium.library.pending_pods import seen_by
 from podium.objects.reading.collection import Objects
 from podium.objects.reading.decode import decode
 

@@ -22,8 +22,8 @@ from podium.past.format.frames import SegmentReader
 from podium.past.format.reading import History
 from podium.past.format.writing import HistoryWriter, Limits
 from podium.past.recorder.recorder import HistoryRecorder
+from podium.past.replay.past_decisions import derive, places
 from podium.past.replay.replay import Rules
-from podium.past.replay.seeking import derive, places
 from podium.scheduler.decider import decider_on
 from podium.scheduler.state.behaviour import behaviour_of
 from podium.scheduler.state.cluster_state import ClusterState

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podium.library.decision_json import to_json
     from podium.library.explanation import Explanation, explain
     from podium.library.frames import frame
-    from podium.library.pending import pending
+    from podium.library.pending_pods import pending
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.library.profiles import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         parse_policy,
     )
     from podium.library.reading import read
-    from podium.library.simulating import open_simulation, simulate
+    from podium.library.simulations import open_simulation, simulate
     from podium.library.snapshots.profile import snapshot_profiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -135,7 +135,7 @@ _MODULES = {
     "podium.engine.framework.profile": ("Profile",),
     "podium.errors": ("ConfigError", "InputError", "PodiumError"),
     "podium.library.explanation": ("Explanation", "explain"),
-    "podium.library.pending": ("pending",),
+    "podium.library.pending_pods": ("pending",),
     "podium.what_if.capacity.capacity": ("PodKind", "capacity"),
     "podium.what_if.compare.compare": ("compare",),
     "podium.what_if.fix.fix": ("apply_fix", "fix"),
@@ -158,7 +158,7 @@ _MODULES = {
     "podium.past.recordings.recording": ("Recording", "record"),
     "podium.past.recordings.replay": ("Replay", "replay"),
     "podium.past.recordings.scenarios": ("Scenario", "read_recordings"),
-    "podium.library.simulating": ("open_simulation", "simulate"),
+    "podium.library.simulations": ("open_simulation", "simulate"),
     "podium.library.snapshots.profile": ("snapshot_profiles",),
     "podium.objects.kinds.node": ("Node",),
     "podium.objects.kinds.pod": ("Pod",),

@@ -33,7 +33,7 @@ def test_the_command_asks_for_the_token_and_for_a_name_of_loopback(tmp_path: Pat
                 given = {"Content-Type": "application/json", **headers}
                 request = Request(f"{found['url']}/filter", b"{}", given)
                 with pytest.raises(HTTPError) as refused:
-                    urlopen(request, timeout=10)
+                    urlopen(request, timeout=60)
                 with refused.value as answer:
                     return int(answer.code)
 
@@ -57,7 +57,7 @@ def test_where_it_listens_is_data_as_well() -> None:
         try:
             assert running.stdout is not None
             found = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
-            with urlopen(f"{found['url']}/healthz", timeout=10) as response:
+            with urlopen(f"{found['url']}/healthz", timeout=60) as response:
                 assert response.read() == b"ok"
         finally:
             running.terminate()

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli.conftest import Files, Podium
-from podium.what_if.plan.applying import Applier
+from podium.what_if.plan.execution import Applier
 from podium.what_if.plan.results import Plan
 from podium.what_if.survive.survive import Survival, lose_domain
 from render.json_schema import problems

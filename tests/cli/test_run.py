@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli.main import run
-from podium.past.decisions.decision_file import DecisionFile
+from podium.past.decisions.decision_log import DecisionFile
 from podium.past.format.frames import SegmentWriter
 
 SERVER = ("--server", "http://127.0.0.1:9", "--leader-elect=false")

@@ -34,7 +34,7 @@ from podium.extender.wire import go_format
 from podium.generations.known import GENERATIONS
 from podium.generations.v1_13 import V1_13
 from podium.generations.v1_36 import V1_36
-from podium.library.simulating import SimulatedObjects
+from podium.library.simulations import SimulatedObjects
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
 
@@ -530,10 +530,10 @@ def test_an_extender_serves_only_clients_of_its_authority(certificates: Path) ->
         try:
             assert running.stdout is not None
             found = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
-            with urlopen(f"{found['url']}/healthz", timeout=10, context=client) as response:
+            with urlopen(f"{found['url']}/healthz", timeout=60, context=client) as response:
                 assert response.read() == b"ok"
             with pytest.raises(OSError, match=r"(?i)certificate|reset|eof|closed"):
-                urlopen(f"{found['url']}/healthz", timeout=10, context=stranger)
+                urlopen(f"{found['url']}/healthz", timeout=60, context=stranger)
         finally:
             running.terminate()
 

@@ -78,7 +78,7 @@ class Lab(Program):
             headers["Content-Type"] = "application/json"
         url = f"{self.status['server']}{path}"
         request = urllib.request.Request(url, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             found: bytes = answer.read()
             return found
 

@@ -379,7 +379,7 @@ def securely(url: str, token: str = "", certificate: tuple[Path, Path] | None = 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = urllib.request.Request(url, headers=headers)
     try:
-        with urllib.request.urlopen(asked, timeout=10, context=context) as response:
+        with urllib.request.urlopen(asked, timeout=60, context=context) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -17,7 +17,7 @@ from podium.host.record_run import record_cluster
 from podium.library.profile_source import ProfileSource
 from podium.past.format.reading import History, ObjectChange
 from podium.past.format.writing import Limits
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, derive_all
 from podium.scheduler.telemetry.logs import Log
 from podium.virtual_cluster.in_process_api import InProcessApi
 from small_disk import fill, small_disk

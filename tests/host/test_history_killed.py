@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
 from podium.library.profile_source import ProfileSource
 from podium.past.format.reading import History, Torn
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, derive_all
+from waiting import until
 
 LAB = [sys.executable, "-m", "podium", "lab", "--listen", "127.0.0.1:0", "-o", "json"]
 
@@ -32,10 +32,8 @@ def recorded_and_killed(tmp_path: Path, decisions: int, number: int) -> None:
         while not text.rstrip().endswith("}"):
             text += program.stdout.readline()
         assert json.loads(text)["pid"] == program.pid
-        limit = time.monotonic() + 120
-        while written(folder / f"{number + 1:06}.history") < decisions:
-            assert time.monotonic() < limit, "the lab has not decided so much in two minutes"
-            time.sleep(0.05)
+        segment = folder / f"{number + 1:06}.history"
+        until(f"{decisions} decisions are written", lambda: written(segment) >= decisions, 120)
         program.send_signal(signal.SIGKILL)
 
 

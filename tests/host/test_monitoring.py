@@ -57,7 +57,7 @@ def exposed(text: bytes) -> dict[str, set[str]]:
 def read_metrics(port: int) -> dict[str, set[str]]:
     """The metrics of a scheduler; none before it listens."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             return exposed(answer.read())
     except urllib.error.URLError:
         return {}

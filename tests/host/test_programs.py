@@ -101,7 +101,7 @@ def test_lab_and_run_have_the_same_metrics(programs: Programs) -> None:
         each.create_pods("a", "b", "c")
         until("all pods are bound", each.all_bound)
 
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         of_run = families(answer.read())
     of_lab = families(lab.request("/metrics"))
 

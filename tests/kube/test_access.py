@@ -16,7 +16,7 @@ import yaml
 
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
-from kube.scripted import answer, scripted
+from kube.scripted import answer, run_uvloop, scripted
 from kube.test_proxies import tunnel
 from podium.errors import InputError, PodiumError
 from podium.kube.access import Access, access_by_flags, load_access
@@ -454,9 +454,10 @@ def test_the_name_in_the_certificate_may_be_another(
     asyncio.run(run(**{"tls-server-name": "kubernetes.default.svc"}))
 
 
+@pytest.mark.parametrize("in_loop", [asyncio.run, run_uvloop])
 @pytest.mark.parametrize("form", ["kubeconfig", "service account", "flags", "through a proxy"])
 def test_a_renewed_authority_is_used_without_a_restart(
-    tmp_path: Path, config: Path, form: str
+    tmp_path: Path, config: Path, form: str, in_loop: Any
 ) -> None:
     """The server has a certificate of another authority, and the file has been written anew."""
     authority = tmp_path / "ca.crt"
@@ -497,7 +498,7 @@ def test_a_renewed_authority_is_used_without_a_restart(
                         pass
                 assert bool(proxy.asked) == bool(by_proxy)
 
-    asyncio.run(run())
+    in_loop(run())
 
 
 def user_of(error: ApiError) -> str:

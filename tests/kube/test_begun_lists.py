@@ -66,11 +66,23 @@ def test_informers_take_over_the_lists_that_were_asked_for(run: Run) -> None:
 def test_a_list_is_taken_over_once(run: Run) -> None:
     async def main() -> None:
         async with scripted(lists) as (client, script):
-            await client.begin_reading("/x", {"a": "b"}, seconds=20)
+            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
             for number in (1, 2):
-                async with client.reading("/x", {"a": "b"}, seconds=20) as pieces:
+                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X") as pieces:
                     assert b"".join([piece async for piece in pieces]) == LIST
                 assert len(script.asked) == number
+
+    run(main())
+
+
+def test_a_list_is_taken_over_by_its_handle_alone(run: Run) -> None:
+    async def main() -> None:
+        async with scripted(lists) as (client, script):
+            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+            async with client.reading("/x", {"a": "b"}, seconds=20):
+                assert len(script.asked) == 2, "a request without the handle took it"
+            async with client.reading("/x", {"b": "a"}, seconds=20, begun="X"):
+                assert len(script.asked) == 2, "the handle was not enough"
 
     run(main())
 
@@ -82,9 +94,9 @@ def test_an_answer_that_refuses_is_told_when_the_list_is_read(run: Run) -> None:
 
     async def main() -> None:
         async with scripted(reply) as (client, _):
-            await client.begin_reading("/x", {"a": "b"}, seconds=20)
+            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
             with pytest.raises(ApiError, match="no"):
-                async with client.reading("/x", {"a": "b"}, seconds=20):
+                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
                     pytest.fail("it was not refused")
 
     run(main())
@@ -93,9 +105,9 @@ def test_an_answer_that_refuses_is_told_when_the_list_is_read(run: Run) -> None:
 def test_a_server_that_is_not_there_is_told_when_the_list_is_read(run: Run) -> None:
     async def main() -> None:
         async with ApiClient(Access("http://127.0.0.1:1")) as client:
-            await client.begin_reading("/x", {"a": "b"}, seconds=20)
+            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
             with pytest.raises(UnreachableError):
-                async with client.reading("/x", {"a": "b"}, seconds=20):
+                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
                     pytest.fail("there is no server")
 
     run(main())
@@ -104,7 +116,7 @@ def test_a_server_that_is_not_there_is_told_when_the_list_is_read(run: Run) -> N
 def test_a_list_that_is_never_read_is_closed_with_the_client(run: Run) -> None:
     async def main() -> None:
         async with scripted(lists) as (client, script):
-            await client.begin_reading("/x", {"a": "b"}, seconds=20)
+            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
             await client.__aexit__()
             await eventually(lambda: not script.open)
 

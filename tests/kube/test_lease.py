@@ -121,7 +121,7 @@ def test_a_lease_that_is_handed_back_is_free_at_once(plane: ControlPlane) -> Non
                 await asyncio.sleep(0.5)
                 assert not two.leading
                 await one.end()
-                await eventually(lambda: two.leading, 5)
+                await eventually(lambda: two.leading, 20)  # less than the lease lasts
 
     asyncio.run(run())
 

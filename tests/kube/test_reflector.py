@@ -20,7 +20,7 @@ from control_plane.proxy import Proxy
 from kube.reflecting import CONFIG_MAPS, Known, connected, following
 from kube.scripted import answer, scripted
 from podium.kube import reflector
-from podium.kube.api import JSON, KubeApi
+from podium.kube.api import KubeApi
 from podium.kube.errors import ApiError
 from podium.kube.list_text import page_decoder
 from podium.kube.reflector import Reflector
@@ -283,7 +283,7 @@ class InPieces(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self, path: str, params: Mapping[str, str], **_: Any
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         self.asked.append(params)
 

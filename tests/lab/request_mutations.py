@@ -1,6 +1,7 @@
 """Requests to a lab that nobody would write: good ones, changed at random places.
 
-`Requests` sends requests to the application in this process, without a socket.
+`Requests` sends requests to the application in this process, without a socket. The controllers of
+the lab see every write, and work between the requests.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+from lab.controllers.virtual_clock import VirtualClock
+from podium.lab.controllers.manager import ControllerManager
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
 
@@ -35,8 +38,19 @@ class Requests:
     """A lab without a socket."""
 
     def __init__(self) -> None:
-        self.app = ApiServer(Registry(rng=random.Random(0)))  # noqa: S311
+        self._clock, registry = VirtualClock(), Registry(rng=random.Random(0))  # noqa: S311
+        self.app = ApiServer(registry)
         self.accept = b""
+        #: What the controllers could not do.
+        self.warnings: list[str] = []
+        self._controllers = ControllerManager(registry, self._clock, warn=self.warnings.append)
+
+    def let_controllers_work(self) -> None:
+        """Let a second pass, in which each controller does what is due."""
+        self._clock.advance(1.0)
+        for _ in range(1000):
+            if not self._controllers.sync_ready(until=-1.0):
+                return
 
     def send(self, method: str, path: str, body: Any = None, form: str = "json") -> tuple[int, Any]:
         """The status and the body of a response."""

@@ -142,7 +142,7 @@ class LabServer:
         assert reply.status < 300, reply
         return reply.body
 
-    def watch(self, path: str, *, seconds: float = 10) -> Generator[Any]:
+    def watch(self, path: str, *, seconds: float = 60) -> Generator[Any]:
         """The events of a watch in the order in which they are received."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         glue = "&" if "?" in path else "?"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import yaml
 from lab.request_mutations import PATCHES, STRANGE, Json, Requests, json_patch, mutated
 from podium.lab.api.resources import TABLE
 
+#: How a controller tells of an error that is no answer of the API server.
+EXCEPTION = re.compile(r": [A-Za-z]+(Error|Exception|Exit|Interrupt): ")
 RESOURCES = {(each.group_version, each.kind): each for each in TABLE}
 PODS = "/api/v1/namespaces/default/pods"
 OTHERS: dict[str, Json] = {
@@ -124,7 +128,9 @@ def test_no_request_gives_500(seed: int) -> None:
         status, body, request = send_any(lab, good, rng)
         assert status != 500, (request, body)
         seen[status] += 1
+        lab.let_controllers_work()
 
+    assert [each for each in lab.warnings if EXCEPTION.search(each)] == []
     assert seen[200] + seen[201] > 50, "some requests are served"
     assert seen[422] + seen[400] > 50, "some are refused"
 
@@ -139,6 +145,13 @@ def test_no_request_gives_500(seed: int) -> None:
             [{"op": "remove", "path": f"/spec/containers/{'9' * 5000}"}], 422,
         ),
         ("PATCH", f"{PODS}/web", PATCHES[0], [{"op": "remove", "path": "/kind"}], 200),
+        ("PATCH", f"{PODS}/web", PATCHES[0], [{"op": "remove", "path": "/apiVersion"}], 400),
+        ("PATCH", f"{PODS}/web", PATCHES[1], {"kind": None}, 200),
+        ("PATCH", f"{PODS}/web", PATCHES[1], {"kind": "Node"}, 422),
+        ("PATCH", f"{PODS}/web", PATCHES[1], {"kind": 5}, 422),
+        ("PATCH", f"{PODS}/web", PATCHES[1], {"apiVersion": "v2"}, 422),
+        ("PATCH", f"{PODS}/web", PATCHES[1], {"metadata": None}, 400),
+        ("PATCH", f"{PODS}/web", PATCHES[2], {"kind": None, "apiVersion": None}, 200),
         (
             "POST", PODS, "json",
             {
@@ -156,6 +169,10 @@ def test_requests_that_gave_500(method: str, path: str, form: str, body: Any, st
     lab, _ = filled()
 
     assert lab.send(method, path, body, form)[0] == status
+    code, found = lab.send("GET", f"{PODS}/web")
+    assert (code, json.loads(found)["kind"], json.loads(found)["apiVersion"]) == (200, "Pod", "v1")
+    lab.let_controllers_work()
+    assert lab.warnings == []
 
 
 def test_a_pod_is_evicted_beside_a_budget_without_a_spec() -> None:

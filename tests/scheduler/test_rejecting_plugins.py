@@ -10,7 +10,7 @@ from builders import expression, node, node_term, pod
 from builders_v1_36 import DEFAULT, Naming, decision
 from podium.engine.framework.decision import Decision
 from podium.objects.kinds.pod import Pod
-from podium.past.decisions.decision_packing import NodeNames, pack, unpack
+from podium.past.decisions.packed_decision import NodeNames, pack, unpack
 from scheduler.attempts import attempted
 
 

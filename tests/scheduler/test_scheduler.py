@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from manifests import node, pod
+from podium.cluster.queue.entities import Pool
 from podium.scheduler.decider import LiveDecider
 from podium.scheduler.placing.volumes import VolumeBinder
 from podium.scheduler.scheduler import Scheduler
@@ -79,3 +80,28 @@ def test_an_exception_about_one_pod_is_an_error_of_that_pod_alone(
     assert 'attempts_total{profile="default-scheduler",result="error"} 5.0' in text
     [record] = [each for each in caplog.records if each.exc_info]
     assert "default/hostile" in record.getMessage()
+
+
+def test_a_replica_whose_lease_is_not_sure_decides_nothing() -> None:
+    leads = True
+    with SimulatedCluster(controllers=False) as cluster:
+        cluster.load([node("n1"), pod("first")])
+        replica = cluster.add_scheduler()
+        cluster.run_for(5)
+        scheduler = replica.run.host.scheduler
+        assert scheduler is not None
+        scheduler._leads = lambda: leads
+        leads = False
+        cluster.load([pod("second"), pod("large", requests={"cpu": "64"})])
+        cluster.run_for(20)
+        pods = {each["metadata"]["name"]: each for each in cluster.registry.list("Pod")}
+        assert pods["first"]["spec"]["nodeName"] == "n1"
+        assert "nodeName" not in pods["second"]["spec"]
+        assert "conditions" not in pods["large"]["status"]
+        assert scheduler.queue.counts()[Pool.ACTIVE] == 2
+
+        leads = True
+        cluster.run_for(5)
+        pods = {each["metadata"]["name"]: each for each in cluster.registry.list("Pod")}
+        assert pods["second"]["spec"]["nodeName"] == "n1"
+        assert pods["large"]["status"]["conditions"]

@@ -24,8 +24,8 @@ from podium.kube.lease import LeaseTimes
 from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.profile_source import ProfileSource
 from podium.scheduler.telemetry.logs import Log
-from podium.virtual_cluster.clocks import START, VirtualClock
 from podium.virtual_cluster.cluster import ReplicaOptions, SimulatedCluster
+from podium.virtual_cluster.event_loop import START, VirtualClock
 
 ROOT = Path(__file__).parents[2]
 

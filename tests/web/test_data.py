@@ -158,7 +158,7 @@ def test_unknown_nodes_and_pods_are_said_to_be_unknown(site: Served) -> None:
 
 
 def test_the_stream_tells_numbers_at_once(site: Served) -> None:
-    with urllib.request.urlopen(f"{site.url}podium/v1/stream", timeout=10) as stream:
+    with urllib.request.urlopen(f"{site.url}podium/v1/stream", timeout=60) as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         lines = [stream.readline().decode().strip() for _ in range(4)]
 

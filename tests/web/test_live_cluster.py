@@ -38,7 +38,7 @@ def get(url: str, *, token: str = "", method: str = "GET") -> int:
     request = urllib.request.Request(url, headers=headers, method=method)
     context = ssl._create_unverified_context()  # noqa: S323
     try:
-        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=60, context=context) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

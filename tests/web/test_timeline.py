@@ -16,7 +16,7 @@ from web.playground import Playground, Served
 
 
 def data(site: Served, path: str) -> dict[str, object]:
-    with urllib.request.urlopen(f"{site.url}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{site.url}{path}", timeout=60) as answer:
         found: dict[str, object] = json.load(answer)
         return found
 

@@ -362,7 +362,7 @@ class Replay:
         self._wait_for_message("nodes are available")
 
         def idle() -> bool:
-            with urllib.request.urlopen(self._metrics_url, timeout=10) as response:
+            with urllib.request.urlopen(self._metrics_url, timeout=60) as response:
                 lines = response.read().decode().splitlines()
             waiting = [
                 float(line.rsplit(" ", 1)[1])

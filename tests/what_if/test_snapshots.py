@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots.anonymizing import anonymize
+from podium.objects.snapshots.anonymization import anonymize
+from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import VALUE, Pseudonyms
-from podium.objects.snapshots.trimming import trimmed
 from podium.what_if.plan.results import Plan
 from what_if.clusters import Item, planned
 from what_if.messy_cluster import messy_cluster

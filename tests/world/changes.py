@@ -286,6 +286,24 @@ def _claiming_pod(registry: Registry, rng: random.Random) -> None:
     registry.create("Pod", made)
 
 
+def _extended_pod(registry: Registry, rng: random.Random) -> None:
+    """A pod that asks for devices as for any resource: a claim is made for it."""
+    made = objects.pod(rng.choice(objects.POD_NAMES), rng)
+    made["spec"].pop("volumes", None)
+    resources = made["spec"]["containers"][0]["resources"]
+    resources["limits"] = {objects.EXTENDED_RESOURCE: rng.choice(("1", "1", "2"))}
+    resources["requests"] |= resources["limits"]
+    registry.create("Pod", made)
+
+
+def _preferring_burst(registry: Registry, rng: random.Random) -> None:
+    """Pods with the same preferences, one after the other."""
+    like = objects.preferring(rng)
+    for name in rng.sample(objects.POD_NAMES, 8):
+        if registry.find("Pod", name, "default") is None:
+            registry.create("Pod", {**like, "metadata": {**like["metadata"], "name": name}})
+
+
 def _slot_pod(registry: Registry, rng: random.Random) -> None:
     """A pod for which a reserve rule takes a slot of its node."""
     made = objects.pod(rng.choice(objects.POD_NAMES), rng)
@@ -358,6 +376,8 @@ _ACTS: dict[str, Act] = {
     "publish-devices": _publish_devices,
     "remove-devices": _remove_devices,
     "claiming-pod": _claiming_pod,
+    "extended-pod": _extended_pod,
+    "preferring-burst": _preferring_burst,
     "slot-pod": _slot_pod,
     "second-pod": _second_pod,
     "create-group": _create_group,

@@ -116,7 +116,10 @@ def _does_not_show(question: Sent, uid: str, deleted: dict[str, float]) -> bool:
     Any other refusal says nothing of the pod: neither a right that is missing nor a server that is
     busy.
     """
-    return question.answered == 404 or deleted.get(uid, math.inf) <= question.ended
+    if question.answered == 404:
+        return True
+    is_read = question.answered == 200 and question.fault != "garbage"
+    return is_read and deleted.get(uid, math.inf) <= question.time + question.took
 
 
 def _decided_again(world: World) -> Iterator[str]:
@@ -314,13 +317,20 @@ def _devices(world: World) -> Iterator[str]:
                     shared = sorted(own & _allocated(claim))
                     yield f"claims {name} and {other} have {shared} at {entry.time:.3f} s"
         elif is_binding(entry) and entry.writer:
-            assert entry.after is not None
-            uid = entry.after["metadata"]["uid"]
-            for wanted in entry.after["spec"].get("resourceClaims") or ():
-                claim = claims.get(wanted["resourceClaimName"])
-                status = (claim or {}).get("status") or {}
-                if uid not in {each["uid"] for each in status.get("reservedFor") or ()}:
-                    yield f"pod {_name(entry.after)} is bound without its claim"
+            yield from _misses_devices(entry, claims)
+
+
+def _misses_devices(binding: Entry, claims: dict[str, Any]) -> Iterator[str]:
+    """The claims that a bound pod does not have, or whose devices are on another node."""
+    pod = binding.after
+    assert pod is not None
+    for wanted in pod["spec"].get("resourceClaims") or ():
+        claim = claims.get(wanted["resourceClaimName"]) or {}
+        reserved = {each["uid"] for each in (claim.get("status") or {}).get("reservedFor") or ()}
+        if pod["metadata"]["uid"] not in reserved:
+            yield f"pod {_name(pod)} is bound without its claim"
+        elif {pool for _, pool, _ in _allocated(claim)} != {pod["spec"]["nodeName"]}:
+            yield f"pod {_name(pod)} is bound where its devices are not"
 
 
 def _torn_groups(world: World) -> Iterator[str]:
@@ -336,11 +346,18 @@ def _torn_groups(world: World) -> Iterator[str]:
             member_of[item["metadata"]["uid"]] = item["spec"]["schedulingGroup"]["podGroupName"]
     placed: dict[str, set[str]] = defaultdict(set)
     at_once: dict[tuple[str, float, str], set[str]] = defaultdict(set)
+    gone = {
+        entry.before["metadata"]["uid"]: entry.version
+        for entry in world.history
+        if entry.kind == "Pod" and entry.type == "DELETED" and entry.before is not None
+    }
     for placement in world.placements:
         group = member_of.get(placement.uid)
         if group is not None:
             placed[group].add(placement.uid)
-            at_once[group, placement.time, placement.replica] |= placed[group]
+            at_once[group, placement.time, placement.replica] |= {
+                uid for uid in placed[group] if gone.get(uid, math.inf) > placement.pods_seen
+            }
     for (group, time, replica), uids in at_once.items():
         if len(uids) < min(groups[group]):
             yield f"{replica} places {len(uids)} pods of group {group} at {time:.3f} s"
@@ -461,6 +478,16 @@ def _unbound(pod: Any, claims: dict[str, Any]) -> Iterator[str]:
             yield wanted
 
 
+def pods_with_slots(world: World) -> set[str]:
+    """The pods for which a reserve rule takes a slot, and a permit rule reads the time."""
+    return {
+        f"default/{_name(entry.after)}"
+        for entry in world.history
+        if entry.kind == "Pod" and entry.after is not None
+        if (entry.after["metadata"].get("labels") or {}).get("slot") == "yes"
+    }
+
+
 def _slot(pod: Any) -> str | None:
     """The slot that a reserve rule has taken for a pod."""
     found: str | None = (pod["metadata"].get("annotations") or {}).get(ANNOTATION)
@@ -496,7 +523,8 @@ def _ports(pod: Any) -> set[int]:
 
 def _keeps_off(pod: Any, other: Any) -> bool:
     """Whether a pod refuses to be beside the other; all such terms are the same."""
-    refuses = bool((pod["spec"].get("affinity") or {}).get("podAntiAffinity"))
+    terms = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+    refuses = bool(terms.get("requiredDuringSchedulingIgnoredDuringExecution"))
     return refuses and (other["metadata"].get("labels") or {}).get("app") == SELECTOR["app"]
 
 
@@ -612,24 +640,40 @@ def _nominated(world: World, replica: Replica) -> Iterator[str]:
         yield f"{replica.name} has nominations {held}, the API server {written}"
 
 
-def lost_nominations(world: World) -> list[str]:
+def waiting_pods(world: World) -> set[str]:
+    """Pods that wait for a node."""
+    return {_name(pod) for pod in world.cluster.registry.list("Pod") if _waits(pod)}
+
+
+def lost_nominations(world: World) -> set[str]:
     """Pods that wait, and are nominated to nodes that do not exist."""
     nodes = {_name(each) for each in world.cluster.registry.list("Node")}
-    return [
+    return {
         _name(pod)
         for pod in world.cluster.registry.list("Pod")
         if _waits(pod)
         and ((pod.get("status") or {}).get("nominatedNodeName") or "") not in {"", *nodes}
-    ]
+    }
 
 
-def waiting_claimants(world: World) -> list[str]:
+def waiting_claimants(world: World) -> set[str]:
     """Pods that wait, and have claims of devices."""
-    return [
+    return {
         _name(pod)
         for pod in world.cluster.registry.list("Pod")
         if _waits(pod) and pod["spec"].get("resourceClaims")
-    ]
+    }
+
+
+def late_findings(world: World, start: int, late: set[str]) -> Iterator[str]:
+    """The first pod for which time alone changes something is one that no event wakes."""
+    for entry in world.history[start:]:
+        if not entry.writer or is_repetition(entry):
+            continue
+        name = _name(entry.after or entry.before)
+        if is_binding(entry) and name not in late:
+            yield f"pod {name} fits, and only time has woken it"
+        return
 
 
 def gave_up_nominations(world: World, since: float) -> bool:

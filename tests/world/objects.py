@@ -93,6 +93,41 @@ def pod(name: str, rng: random.Random, *, gates: bool = True) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
+def preferring(rng: random.Random) -> dict[str, Any]:
+    """A pod that prefers some zones and nodes, by their labels and by the pods that are there."""
+    made = pod("like", rng, gates=False)
+    spec = made["spec"]
+    spec.pop("volumes", None)
+    made["metadata"]["labels"] = {"app": rng.choice(("plain", "zoned", "preferring"))}
+    selector = {"matchLabels": {"app": rng.choice(("plain", "zoned", "preferring"))}}
+    zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+    term = {"labelSelector": selector, "topologyKey": rng.choice((zone, zone, host))}
+    weighted = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": rng.choice((1, 50, 100)), "podAffinityTerm": term}
+        ]
+    }
+    disk = {"key": "disk", "operator": "In", "values": ["ssd"]}
+    affinity: dict[str, Any] = spec.setdefault("affinity", {})
+    if rng.random() < 0.6:
+        affinity[rng.choice(("podAffinity", "podAntiAffinity"))] = weighted
+    if rng.random() < 0.3:
+        preferred = [{"weight": 10, "preference": {"matchExpressions": [disk]}}]
+        affinity["nodeAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    if rng.random() < 0.6:
+        spread = {
+            "maxSkew": rng.choice((1, 2)),
+            "topologyKey": rng.choice((zone, zone, host)),
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": selector,
+        }
+        spec["topologySpreadConstraints"] = [
+            *spec.get("topologySpreadConstraints", ()),
+            spread,
+        ]
+    return made
+
+
 def claim(name: str, rng: random.Random) -> Manifest:
     classes = ("lab-standard", "lab-standard", "lab-immediate")
     return manifests.claim(name, storageClassName=rng.choice(classes))
@@ -137,8 +172,15 @@ EXPRESSIONS = (
 )
 
 
-def device_class() -> Manifest:
-    return manifests.device_class("device", 'device.driver == "devices.test"')
+#: The name by which pods ask for devices as for any resource.
+EXTENDED_RESOURCE = "devices.test/any"
+
+
+def device_class(*, extended: bool = False) -> Manifest:
+    made = manifests.device_class("device", 'device.driver == "devices.test"')
+    if extended:
+        made["spec"]["extendedResourceName"] = EXTENDED_RESOURCE
+    return made
 
 
 def device_slice(node: str, rng: random.Random) -> dict[str, Any]:

@@ -108,6 +108,14 @@ FEATURE_CHANGES: Final = {
 GROUPS: Final = "pod groups"
 GROUPS_CHANCE: Final = 0.1
 GROUP_CHANGES: Final = {"create-group": (2, 6), "join-group": (1, 6), "delete-group": (0, 1)}
+#: Pods with preferences, equal ones one after the other; how often seeds have them.
+PREFERENCES: Final = "preferences"
+PREFERENCES_CHANCE: Final = 0.12
+PREFERENCE_CHANGES: Final = {"preferring-burst": (1, 3)}
+#: Pods that ask for devices as for any resource, where plans have devices; how often they do.
+EXTENDED: Final = "extended resources"
+EXTENDED_CHANCE: Final = 0.2
+EXTENDED_CHANGES: Final = {"extended-pod": (2, 6)}
 #: What happens to machines instead of requests.
 ACCIDENTS: Final = {
     "restart-server": 3,
@@ -207,21 +215,33 @@ def make_plan(seed: int, *, more: bool = True) -> Plan:
         changes=tuple(sorted(changes, key=lambda each: each.at)),
         faults=tuple(sorted(faults, key=lambda each: each.start)),
     )
-    return _with_groups(plan) if more else plan
+    return _with_later_features(plan) if more else plan
 
 
-def _with_groups(plan: Plan) -> Plan:
-    """The plan, with pod groups by chance; seeds without them are what they were before."""
+def _with_later_features(plan: Plan) -> Plan:
+    """The plan, with features by chance; seeds without them are what they were before these."""
+    is_newest = plan.generation != "v1.13"
     rng = random.Random(f"groups/{plan.seed}")  # noqa: S311
-    if plan.generation == "v1.13" or rng.random() >= GROUPS_CHANCE:
-        return plan
+    if is_newest and rng.random() < GROUPS_CHANCE:
+        plan = _with(plan, GROUPS, GROUP_CHANGES, rng)
+    rng = random.Random(f"preferences/{plan.seed}")  # noqa: S311
+    if rng.random() < PREFERENCES_CHANCE:
+        plan = _with(plan, PREFERENCES, PREFERENCE_CHANGES, rng)
+    rng = random.Random(f"extended/{plan.seed}")  # noqa: S311
+    if is_newest and "devices" in plan.features and rng.random() < EXTENDED_CHANCE:
+        plan = _with(plan, EXTENDED, EXTENDED_CHANGES, rng)
+    return plan
+
+
+def _with(plan: Plan, feature: str, acts: dict[str, tuple[int, int]], rng: random.Random) -> Plan:
+    """The plan with a feature and its changes, each as often as *acts* says."""
     more = [
         Change(rng.choice((0.0, rng.uniform(0, plan.seconds))), act, rng.getrandbits(32))
-        for act, (least, most) in GROUP_CHANGES.items()
+        for act, (least, most) in acts.items()
         for _ in range(rng.randint(least, most))
     ]
     changes = sorted((*plan.changes, *more), key=lambda each: each.at)
-    features = (*plan.features, GROUPS)
+    features = (*plan.features, feature)
     return msgspec.structs.replace(plan, changes=tuple(changes), features=features)
 
 

@@ -44,18 +44,18 @@ from podium.library.profile_source import ProfileSource
 from podium.library.snapshots.profile import kept_profile
 from podium.objects.kinds.meta import JsonObject
 from podium.past.format.frames import SegmentWriter
-from podium.past.format.reading import History
+from podium.past.format.reading import History, Torn
 from podium.past.format.writing import Limits
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, DerivedGroup, derive_all
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
-from podium.virtual_cluster.clocks import VirtualClock
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
+from podium.virtual_cluster.event_loop import VirtualClock
 from world import changes, invariants, objects, rules
 from world.network import Network, Sent
-from world.plan import GROUPS, Change, Plan, make_plan
-from world.told import REPLICA, Line, LineHandler, ReplicaLog, told_findings
+from world.plan import EXTENDED, GROUPS, Change, Plan, make_plan
+from world.told import LEASE_LOST, REPLICA, Line, LineHandler, ReplicaLog, told_findings
 
 #: Thresholds with which a small cluster reaches every way of computing.
 SMALL = Tuning(
@@ -237,6 +237,7 @@ class World:
         self.cluster.loop.connector = self.network.connect
         self.names: dict[str, Replica] = {}
         self.killed: set[str] = set()
+        self.stopped: set[str] = set()
         self.history: list[Entry] = []
         self.placements: list[Placement] = []
         self.attempts: Counter[str] = Counter()
@@ -368,11 +369,16 @@ class World:
             self.last_writes[replica.name] = self.cluster.time
         if task.cancelled():
             return
-        error = task.exception()
-        if isinstance(error, InputError) and self.disk_is_full:
+        error, has_begun = task.exception(), replica.scheduler is not None
+        if isinstance(error, InputError) and self.disk_is_full and not has_begun:
             return  # a history that cannot be begun ends the program, with a sentence
-        if error is not None and not isinstance(error, ApiError):
+        if error is not None and (has_begun or not isinstance(error, ApiError)):
             self.findings.append(f"{replica.name} died of {type(error).__name__}: {error}")
+        has_lost = any(
+            (line.replica, line.text) == (replica.name, LEASE_LOST) for line in self.lines
+        )
+        if error is None and replica.name not in self.stopped and not has_lost:
+            self.findings.append(f"{replica.name} has ended, and nothing says why")
 
     # --- the run ------------------------------------------------------------------------------
 
@@ -399,14 +405,7 @@ class World:
             cluster.run_until(plan.seconds)
             self._heal()
             if not self.network.is_stormed:
-                self._rest()
-                if self._let_go():
-                    self._rest()
-                if self._waits_for_time():
-                    cluster.run_for(LONGEST_PARKED)
-                    self._rest()
-                cluster.run_for(CLEAN_UP)
-                self._rest()
+                self._come_to_rest()
                 self._check_rest()
             if self.network.is_stormed:
                 self.findings.append("more requests were sent than any backoff allows")
@@ -439,7 +438,9 @@ class World:
     def _load(self) -> None:
         rng = random.Random(f"nodes/{self.plan.seed}")  # noqa: S311
         nodes = [objects.node(f"n{number}", rng) for number in range(self.plan.nodes)]
-        more = [objects.device_class()] if "devices" in self.plan.features else []
+        features = self.plan.features
+        extended = EXTENDED in features
+        more = [objects.device_class(extended=extended)] if "devices" in features else []
         self.cluster.load([*objects.priority_classes(), *more, *nodes])
 
     def _apply(self, change: Change) -> None:
@@ -479,6 +480,7 @@ class World:
                 machine.kill()
             else:
                 self.ends[machine.replica.name] = self.cluster.time
+                self.stopped.add(machine.replica.name)
                 machine.replica.stop()
 
     def _free_disk(self) -> None:
@@ -572,8 +574,22 @@ class World:
                 return
         self.findings.append(f"no rest within {REST_SECONDS:g} s: {self._restless()}")
 
-    def _waits_for_time(self) -> bool:
-        """Whether a pod may wait that no event wakes: it is attempted again after a time.
+    def _come_to_rest(self) -> None:
+        """Let time pass until nothing is left to do, also for pods that only time wakes."""
+        self._rest()
+        if self._let_go():
+            self._rest()
+        late = self._waiting_for_time()
+        if late:
+            before = len(self.history)
+            self.cluster.run_for(LONGEST_PARKED)
+            self._rest()
+            self.findings += invariants.late_findings(self, before, late)
+        self.cluster.run_for(CLEAN_UP)
+        self._rest()
+
+    def _waiting_for_time(self) -> set[str]:
+        """The pods that may wait although no event wakes them: they are attempted after a time.
 
         Nothing tells that a node is gone to which a pod is nominated. Nothing tells of a claim that
         is free again if the pod that wants it needs a preemption as well: what rejects it while
@@ -586,8 +602,8 @@ class World:
             failed |= any(change.act == "resize-pod" for change in self.plan.changes)
             since = self.cluster.time - LONGEST_BACKOFF
             if failed or invariants.gave_up_nominations(self, since):
-                return True
-        return bool(invariants.lost_nominations(self) or invariants.waiting_claimants(self))
+                return invariants.waiting_pods(self)
+        return invariants.lost_nominations(self) | invariants.waiting_claimants(self)
 
     def _let_go(self) -> bool:
         """Let pods go that are being deleted and nominated to a node; whether there are any.
@@ -681,17 +697,28 @@ class World:
     def _check_records(self) -> None:
         """Every history that was recorded can be read, and its decisions are made again.
 
-        Answers of extenders are not in a history, and a rule that reads the time answers otherwise.
+        A decision that took answers of extenders cannot be made again. For pods with a slot it is
+        otherwise: their permit reads the time.
         """
-        if self.folder is None or self.plan.extender or "reserve and permit" in self.plan.features:
+        if self.folder is None:
             return
-        source = replace(_source(self.plan, packed=False), policy=None, provider=None, config=None)
+        slots = invariants.pods_with_slots(self)
+        given = _source(self.plan, packed=False)
+        source = replace(given, policy=None, provider=None, config=None, ask_extenders=True)
         for folder in sorted(Path(self.folder.name).iterdir()):
             if not any(each.stat().st_size for each in folder.iterdir()):
                 continue  # the disk was full when it was begun
             for each in derive_all(History(folder), recorded_rules(source)):
+                if isinstance(each, Derived) and each.entry.pod in slots:
+                    continue
                 if isinstance(each, Derived) and each.difference is not None:
-                    self.findings.append(f"{folder.name}: {each.entry.pod}: {each.difference}")
+                    what = f"{each.entry.pod} at {each.entry.time:.3f}: {each.difference.what}"
+                    self.findings.append(f"the history of {folder.name} decides otherwise: {what}")
+                elif isinstance(each, DerivedGroup) and each.difference:
+                    what = f"{each.entry.group} at {each.entry.time:.3f}: {each.difference}"
+                    self.findings.append(f"the history of {folder.name} decides otherwise: {what}")
+                elif isinstance(each, Torn) and (each.damaged or folder.name not in self.killed):
+                    self.findings.append(f"the history of {folder.name}: {each}")
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -705,6 +732,7 @@ class World:
         leaders = self._alive()
         for replica in leaders:
             self.ends[replica.name] = self.cluster.time
+            self.stopped.add(replica.name)
             replica.stop()
         self.cluster.run_for(40.0)
         for replica in leaders:

@@ -26,11 +26,15 @@ from world.mutants import doubled_bind, retry_without_backoff
 from world.plan import (
     ACCIDENTS,
     CHANGES,
+    EXTENDED,
+    EXTENDED_CHANGES,
     FEATURE_CHANGES,
     FEATURES,
     GROUP_CHANGES,
     GROUPS,
     MORE_CHANGES,
+    PREFERENCE_CHANGES,
+    PREFERENCES,
     RARE_CHANGES,
     READ_ANSWERS,
     REQUEST_FAULTS,
@@ -51,6 +55,8 @@ ALL_CHANGES = {
     *RARE_CHANGES,
     ROTATION,
     *GROUP_CHANGES,
+    *PREFERENCE_CHANGES,
+    *EXTENDED_CHANGES,
     *(act for acts in FEATURE_CHANGES.values() for act, _ in acts),
 }
 #: The seeds of `make test` and of `make soak`, and how many one test runs.
@@ -136,10 +142,13 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(309, id="the victim of a group is told by its name"),
         pytest.param(514, id="a pod of a group that cannot be bound rests"),
         pytest.param(691, id="pods are placed beside one that was made smaller meanwhile"),
+        pytest.param(222, id="a claim for extended resources could not be deleted"),
+        pytest.param(917, id="the condition of a group could not be written"),
         pytest.param(9235, id="a late watch reports a claim as it was before it got devices"),
         pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
         pytest.param(302057, id="the API server denies a pod that an extender has bound"),
         pytest.param(302728, id="v1.13 wakes no pod when another is resized"),
+        pytest.param(305029, id="a history has the claims of devices that no watch has reported"),
         pytest.param(304393, id="a refusal is told once it is known where the pod is"),
     ],
 )
@@ -263,7 +272,7 @@ def test_every_kind_of_change_is_planned() -> None:
 
 def test_every_feature_is_planned() -> None:
     planned = {each for seed in range(300) for each in make_plan(seed).features}
-    assert planned == {*FEATURES, GROUPS}
+    assert planned == {*FEATURES, GROUPS, PREFERENCES, EXTENDED}
 
 
 def test_every_verb_and_every_kind_of_fault_is_planned() -> None:

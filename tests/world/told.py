@@ -29,7 +29,7 @@ REPLICA: ContextVar[str] = ContextVar("replica", default="")
 #: A failure may be told a little later than the request ended, when a task is woken in between.
 MARGIN_SECONDS = 1.0
 #: Within this time a request that was sent with renewed credentials has ended.
-SENT_AGAIN_SECONDS = 60.0
+SENT_AGAIN_SECONDS = 15.0
 #: What a replica tells that loses the lease, and ends.
 LEASE_LOST = "leader election lost"
 #: What a replica that ends tells of all writes together for which it has no answer.
@@ -318,12 +318,12 @@ def _must_be_said(sent: Sent) -> str:
 
 
 def _is_repeated(world: World, refused: Sent, end: float) -> bool:
-    """Whether a replica has sent a request again by then."""
-    about = (refused.replica, refused.method, refused.path)
+    """Whether a replica has sent the same request again by then."""
+    about = (refused.replica, refused.method, refused.path, refused.body)
     return any(
         each is not refused
         and refused.time < each.time <= end
-        and (each.replica, each.method, each.path) == about
+        and (each.replica, each.method, each.path, each.body) == about
         for each in world.network.sent
     )
 

@@ -14,11 +14,11 @@ from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
 from podium.library.explanation import Explanation, explain
 from podium.library.lookup import pod_named
-from podium.library.pending import pending
+from podium.library.pending_pods import pending
 from podium.library.reading import read
 from podium.library.snapshots.writing import read_cluster
 from podium.past.format.reading import History
-from podium.past.replay.seeking import decisions_about, derive
+from podium.past.replay.past_decisions import decisions_about, derive
 from podium.render.decision.analysis import rejection_groups
 from podium.render.decision.causes import cause_lines, causes_of_groups
 from podium.render.decision.sentences import (

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: The cost of an evaluation that is not exceeded.
 COST_LIMIT: Final = 1_000_000
-#: The longest expression that an API server accepts.
-MAX_LENGTH: Final = 10 * 1024
 
 _CONFIG: Final = """
 name: kubernetes-devices

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from podium.past.format.reading import History
     from podium.past.format.records import Decided, GroupDecided
     from podium.past.replay.other_rules import ComparedMoment
+    from podium.past.replay.past_decisions import Derived, DerivedGroup, Place
     from podium.past.replay.replay import ReplayDifference, RulesOf
-    from podium.past.replay.seeking import Derived, DerivedGroup, Place
     from podium.render.decision.story import StoryLine
 
 #: The most differences that are printed.
@@ -181,7 +181,7 @@ def _key(pod: str, namespace: str) -> str:
 
 
 def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
-    from podium.past.replay.seeking import decisions_about  # noqa: PLC0415
+    from podium.past.replay.past_decisions import decisions_about  # noqa: PLC0415
 
     found = decisions_about(history, pod, attempt)
     if not found:
@@ -191,7 +191,7 @@ def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
 
 
 def _place_at(history: History, at: str | None) -> Place:
-    from podium.past.replay.seeking import decision_at  # noqa: PLC0415
+    from podium.past.replay.past_decisions import decision_at  # noqa: PLC0415
 
     assert at is not None
     found = decision_at(history, _time(at))
@@ -219,7 +219,7 @@ def _time(text: str) -> float:
 def _explain(history: History, place: Place, flags: ProfileSource, output: str) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.library.explanation import Explanation  # noqa: PLC0415
-    from podium.past.replay.seeking import derive  # noqa: PLC0415
+    from podium.past.replay.past_decisions import derive  # noqa: PLC0415
 
     rules_of = recorded_rules(flags)
     found = derive(history, place, rules_of)
@@ -256,7 +256,7 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
 
 def _story(history: History, pod: str, rules_of: RulesOf) -> list[StoryLine]:
     """All attempts at the pod in the history; empty if there is no more than one of them."""
-    from podium.past.replay.seeking import decisions_about, derive_about  # noqa: PLC0415
+    from podium.past.replay.past_decisions import decisions_about, derive_about  # noqa: PLC0415
     from podium.render.decision.story import StoryAttempt, is_story, story  # noqa: PLC0415
 
     if len(decisions_about(history, pod)) < 2:
@@ -364,7 +364,7 @@ def _group_data(found: DerivedGroup) -> dict[str, Any]:
 def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: bool) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import Torn  # noqa: PLC0415
-    from podium.past.replay.seeking import DerivedGroup, derive_all  # noqa: PLC0415
+    from podium.past.replay.past_decisions import DerivedGroup, derive_all  # noqa: PLC0415
 
     total = sum(1 for _ in history.decisions())
     result = _Result()

@@ -21,10 +21,10 @@ from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
 from podium.library.cluster_notes import cluster_notes
 from podium.library.decision_json import to_json
-from podium.library.pending import pending
+from podium.library.pending_pods import pending
 from podium.library.pod_notes import PodNotes
 from podium.library.profile_source import ProfileSource
-from podium.library.simulating import simulate
+from podium.library.simulations import simulate
 from podium.objects.reading.validate import notes as input_notes
 from podium.past.recordings.recording import check_recordable, record
 from podium.render.decision import placements as table

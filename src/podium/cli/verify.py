@@ -7,7 +7,7 @@ import click
 from podium.cli.console import tracked, write_data, write_lines
 from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
-from podium.past.recordings import verifying
+from podium.past.recordings import parity_report
 from podium.render.reports.parity import parity_data, parity_tables
 
 
@@ -23,7 +23,7 @@ def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
 
     Exit code: 0 no difference, 1 differences, 2 a recording cannot be read.
     """
-    report = verifying.verify(
+    report = parity_report.verify(
         files, show=most, progress=lambda work: tracked(work, len(work), "replaying")
     )
     if output == "table":

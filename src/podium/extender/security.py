@@ -9,15 +9,22 @@ in the `urlPrefix`: `http://HOST:PORT/token/TOKEN`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
-from podium.kube.http_rules import TOKEN_PATH, bearer_of, host_name, is_of_page, is_secret
+from podium.kube.http_rules import (
+    bearer_of,
+    is_of_page,
+    is_secret,
+    limited,
+    token_in_path,
+    wrong_host,
+)
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: A request with 5,000 whole nodes is about 100 MB.
 LARGEST_BODY: Final = 256 * 1024 * 1024
@@ -51,14 +58,13 @@ class ExtenderGuard:
                 answer = PlainTextResponse(refusal.detail, refusal.status_code)
                 await answer(scope, receive, send)
             else:
-                await self._app(scope, self._limited(receive), send)
+                await self._app(scope, limited(receive, self._largest_body, self._refuse), send)
 
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         if is_of_page(headers):
             raise HTTPException(403, "requests of web pages are refused")
-        if self._hosts is not None and host_name(headers) not in self._hosts:
-            host = headers.get(b"host", b"").decode("latin-1")
-            raise HTTPException(421, f"this is not {host or 'a host without a name'}")
+        if self._hosts is not None and (why := wrong_host(headers, self._hosts)):
+            raise HTTPException(421, why)
         if scope["method"] != "POST":
             return  # a probe
         if self._token and not self._has_token(scope["path"], headers):
@@ -68,27 +74,12 @@ class ExtenderGuard:
             raise HTTPException(415, "the content type must be application/json")
         size = headers.get(b"content-length", b"0")
         if not size.isdigit() or int(size) > self._largest_body:
-            raise self._too_large()
+            self._refuse()
 
     def _has_token(self, path: str, headers: dict[bytes, bytes]) -> bool:
-        given = bearer_of(headers)
-        if not given and path.startswith(TOKEN_PATH):
-            given = path.removeprefix(TOKEN_PATH).partition("/")[0].encode()
+        in_path = token_in_path(path)
+        given = bearer_of(headers) or (in_path[0] if in_path else b"")
         return is_secret(given, self._token)
 
-    def _limited(self, receive: Receive) -> Receive:
-        """*receive* for a body of unknown length, which is refused where it becomes too large."""
-        size = 0
-
-        async def received() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._largest_body:
-                raise self._too_large()
-            return message
-
-        return received
-
-    def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"the request is larger than {self._largest_body} bytes")
+    def _refuse(self) -> NoReturn:
+        raise HTTPException(413, f"the request is larger than {self._largest_body} bytes")

@@ -1,14 +1,25 @@
-"""A thread with an event loop of its own, for work that must not wait for a decision."""
+"""A thread with an event loop of its own, for work that must not wait for a decision.
+
+Leader election runs in one, on a connection of its own: the lease is renewed while a decision takes
+long, while bindings use every connection, and while the API server is slow to answer others.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from podium.kube.client import ApiClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+    from podium.kube.access import Access
+    from podium.kube.api import KubeApi
+    from podium.kube.lease import LeaderElector
+
 
 _Result = TypeVar("_Result")
 
@@ -65,3 +76,36 @@ def called_here(act: Callable[..., None]) -> Callable[..., None]:
             loop.call_soon_threadsafe(act, *arguments)
 
     return call
+
+
+class LeaseThread:
+    """Runs a `LeaderElector`; to be used in an `async with`."""
+
+    def __init__(
+        self, load: Callable[[], Access], new_elector: Callable[[KubeApi], LeaderElector]
+    ) -> None:
+        """*load* makes an access that no other event loop uses."""
+        self._client = ApiClient(load(), connections=1)
+        self.elector = new_elector(self._client)
+        self._thread = LoopThread("leader election")
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._thread)
+        await self._thread.run(self._client.__aenter__())
+        self._stack.push_async_callback(self._close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def _close(self) -> None:
+        await self._thread.run(self._client.__aexit__())
+
+    async def run(self) -> None:
+        """Elect until the lease is lost; when cancelled, return after the lease is released."""
+        await self._thread.run(self.elector.run())
+
+    async def hand_back(self) -> None:
+        """Release a lease that was lost, if no other replica has it."""
+        await self._thread.run(self.elector.hand_back())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from podium.kube.discovery import Served
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
-    from podium.past.judge.doubtful import Judgement
+    from podium.past.judge.agreement import Judgement
     from podium.past.judge.shadow import Shadow
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState

@@ -48,6 +48,10 @@ class _Binding(msgspec.Struct, rename="camel", gc=False):
     kind: str = "Binding"
 
 
+def always() -> None:
+    """Allow a request to be sent."""
+
+
 class KubeApi(ABC):
     """One API server. Every refusal and every missing answer is an `ApiError`."""
 
@@ -61,8 +65,12 @@ class KubeApi(ABC):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
-        """Send one request; the body of the answer."""
+        """Send one request; the body of the answer.
+
+        *before_send* is called whenever it is about to be sent, after all waiting, and may raise.
+        """
 
     @abstractmethod
     def stream(
@@ -103,10 +111,12 @@ class KubeApi(ABC):
         *,
         seconds: float,
         accept: str = JSON,  # noqa: ARG002
+        begun: str = "",  # noqa: ARG002
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read what may be long, in pieces: of which each comes in *seconds* at most.
 
-        It comes in one of the media types to *accept*; JSON is always possible.
+        It comes in one of the media types to *accept*; JSON is always possible. *begun* is the
+        handle of a request that may have been sent already.
         """
         text = await self.request("GET", path, params=params, timeout=seconds)
 

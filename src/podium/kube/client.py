@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from urllib.parse import urlencode
 
 from podium.kube.access import Access
-from podium.kube.api import JSON, KubeApi
+from podium.kube.api import JSON, KubeApi, always
 from podium.kube.connections import Answer, ConnectionPool, connected
 from podium.kube.errors import (
     LONGEST_PAUSE_SECONDS,
@@ -61,7 +61,7 @@ class ApiClient(KubeApi):
         self._pool = ConnectionPool(access, connections, clock=clock, proxy=self._proxy)
         self._watches: set[WatchConnection] = set()
         self._pace = WatchPace()
-        #: Requests that were sent by `begin_reading`, by their target, until `reading` takes them.
+        #: Requests that were sent by `begin_reading`, by their handles, until `reading` takes them.
         self._begun: dict[str, asyncio.Task[WatchConnection]] = {}
         #: Until when no further line is logged about servers that ask for long pauses.
         self._silent_until = -math.inf
@@ -88,6 +88,7 @@ class ApiClient(KubeApi):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
         """Send one request; the body of the answer.
 
@@ -95,7 +96,7 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = _target(path, params)
-        exchange = self._pool.exchange
+        exchange = partial(self._pool.exchange, before_send=before_send)
         try:
             answer = await exchange(method, target, body, content_type, seconds=timeout)
             if answer.status >= 300:
@@ -155,14 +156,17 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def _opened(
-        self, path: str, params: Mapping[str, str], idle_seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        idle_seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[WatchConnection]:
-        """The answer to the request of a watch, unless it is refused."""
+        """The answer to the request of a watch, unless it is refused; it may have been sent."""
         target = _target(path, params)
         try:
-            watch = await (
-                self._begun.pop(target, None) or self._sent(target, idle_seconds, accept)
-            )
+            watch = await (self._begun.pop(begun, None) or self._sent(target, idle_seconds, accept))
             try:
                 status = await watch.status
                 if status == _UNAUTHORIZED and await self.access.rejected():
@@ -184,22 +188,33 @@ class ApiClient(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read on a connection of its own what may be long, as it comes."""
-        async with self._opened(path, params, seconds, accept) as answer:
+        async with self._opened(path, params, seconds, accept, begun) as answer:
             yield answer.pieces()
 
     async def begin_reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        handle: str,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
     ) -> None:
-        """Send the request that `reading` will ask for later with the same arguments.
+        """Send a request whose answer `reading` takes over later, given the same *handle*.
 
         The API server prepares its answer meanwhile. An error is left to `reading`.
         """
-        target = _target(path, params)
-        begun = asyncio.create_task(self._sent(target, seconds, accept))
-        self._begun[target] = begun
+        begun = asyncio.create_task(self._sent(_target(path, params), seconds, accept))
+        self._begun[handle] = begun
         await asyncio.wait([begun], timeout=_BEGIN_SECONDS)
 
     async def _sent(self, target: str, idle_seconds: float, accept: str) -> WatchConnection:

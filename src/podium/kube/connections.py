@@ -24,7 +24,7 @@ import msgspec
 
 from podium import __version__
 from podium.kube.access import Access
-from podium.kube.api import JSON
+from podium.kube.api import JSON, always
 from podium.kube.proxies import Proxy, tunnel
 
 _USER_AGENT = f"podium/{__version__}"
@@ -366,8 +366,12 @@ class ConnectionPool:
         content_type: str,
         *,
         seconds: float,
+        before_send: Callable[[], None] = always,
     ) -> Answer:
-        """Send one request; its answer, or `OSError` when none came."""
+        """Send one request; its answer, or `OSError` when none came.
+
+        *before_send* is called once there is a connection, and may raise instead.
+        """
         if self._access.credentials.fresh():
             request = self._written(method, target, body, content_type, self._fixed)
         else:
@@ -381,6 +385,7 @@ class ConnectionPool:
                 now = self._clock()
             again = connection.reused and method == "GET"
             try:
+                before_send()
                 return await connection.exchange(request, max(0.0, ends - now))
             except BrokenError as error:
                 # The server may have closed it at that moment. A read can be repeated; whether a

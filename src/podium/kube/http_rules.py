@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 #: The names of this machine.
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 #: Methods that change nothing.
@@ -27,6 +30,14 @@ def host_name(headers: Mapping[bytes, bytes]) -> str | None:
         return urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname
     except ValueError:
         return None
+
+
+def wrong_host(headers: Mapping[bytes, bytes], hosts: Collection[str]) -> str:
+    """What is wrong with a request that was sent by a name which is not one of *hosts*; or ""."""
+    if host_name(headers) in hosts:
+        return ""
+    host = headers.get(b"host", b"").decode("latin-1")
+    return f"this is not {host or 'a host without a name'}"
 
 
 def is_of_page(headers: Mapping[bytes, bytes]) -> bool:
@@ -54,6 +65,39 @@ def bearer_of(headers: Mapping[bytes, bytes]) -> bytes:
     """The bearer token of a request; empty if it has none."""
     given = headers.get(b"authorization", b"")
     return given[7:].strip() if given[:7].lower() == b"bearer " else b""
+
+
+def cookie_of(headers: Mapping[bytes, bytes], name: str) -> str:
+    """The value of a cookie; empty if the request has none of this name."""
+    text = headers.get(b"cookie", b"").decode("latin-1")
+    if name not in text:
+        return ""
+    try:
+        found = SimpleCookie(text).get(name)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def token_in_path(path: str) -> tuple[bytes, str] | None:
+    """The token at the beginning of a path, and the rest of the path; None if there is none."""
+    if not path.startswith(TOKEN_PATH):
+        return None
+    token, _, rest = path.removeprefix(TOKEN_PATH).partition("/")
+    return token.encode(), f"/{rest}"
+
+
+def limited(receive: Receive, most: int, too_large: Callable[[], Message]) -> Receive:
+    """*receive* for a body of unknown length: *too_large* answers or raises beyond *most* bytes."""
+    size = 0
+
+    async def received() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        return too_large() if size > most else message
+
+    return received
 
 
 def is_secret(given: bytes, secret: str) -> bool:

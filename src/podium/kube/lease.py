@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from podium.errors import ConfigError
-from podium.kube.api import JSON, KubeApi
+from podium.kube.api import JSON, KubeApi, always
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 
@@ -290,13 +290,26 @@ class FencedApi(KubeApi):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,
+        before_send: Callable[[], None] = always,
     ) -> Coroutine[Any, Any, bytes]:
-        """Send a request; `NotLeadingError` for a write that must not be sent."""
-        if method != "GET" and not self._may_write():
-            raise NotLeadingError
+        """Send a request; `NotLeadingError` for a write that must not be sent.
+
+        A write may wait for a connection, or for a pause that the API server asks for, until the
+        lease is lost.
+        """
         return self._client.request(
-            method, path, params=params, body=body, content_type=content_type, timeout=timeout
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            timeout=timeout,
+            before_send=before_send if method == "GET" else self._check,
         )
+
+    def _check(self) -> None:
+        if not self._may_write():
+            raise NotLeadingError
 
     def stream(
         self, path: str, params: Mapping[str, str], *, idle_seconds: float
@@ -329,10 +342,17 @@ class FencedApi(KubeApi):
 
     @asynccontextmanager
     async def reading(
-        self, path: str, params: Mapping[str, str], *, seconds: float, accept: str = JSON
+        self,
+        path: str,
+        params: Mapping[str, str],
+        *,
+        seconds: float,
+        accept: str = JSON,
+        begun: str = "",
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Read what may be long, in pieces."""
-        async with self._client.reading(path, params, seconds=seconds, accept=accept) as pieces:
+        reading = self._client.reading(path, params, seconds=seconds, accept=accept, begun=begun)
+        async with reading as pieces:
             yield pieces
 
     def decoded_list(

@@ -97,6 +97,7 @@ class Reflector(Generic[Kind]):
         reports: Reports[Kind] | None = None,
         may_be_binary: bool = False,
         params: Mapping[str, str] | None = None,
+        begun: str = "",
         warn: Callable[[str], None] = lambda _: None,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -110,7 +111,8 @@ class Reflector(Generic[Kind]):
         With *from_memory* the first list may be a little old, and comes sooner; as much of it as
         *span_bytes* is decoded at once. The sink gets a list when each of *after* has listed.
         *reports* decodes what a watch adds or changes, in place of the *decoder*. The first list
-        is asked for in the binary form if it *may_be_binary*.
+        is asked for in the binary form if it *may_be_binary*; *begun* is the handle under which it
+        may have been asked for before.
         """
         self.path = path
         #: Set after the first list.
@@ -123,7 +125,7 @@ class Reflector(Generic[Kind]):
         self._sink = sink
         self._params = dict(params or {})
         self._page = page
-        self._may_be_binary = may_be_binary
+        self._may_be_binary, self._begun = may_be_binary, begun
         self._in_pages = True
         self._from_memory, self._span_bytes = from_memory, span_bytes
         self._failures = FailureLog(warn)
@@ -217,7 +219,9 @@ class Reflector(Generic[Kind]):
         """
         params = first_list_params(self._params, self._page)
         accept = BINARY_OR_JSON if self._may_be_binary else JSON
-        reading = self._client.reading(self.path, params, seconds=LIST_SECONDS, accept=accept)
+        reading = self._client.reading(
+            self.path, params, seconds=LIST_SECONDS, accept=accept, begun=self._begun
+        )
         async with reading as pieces:
             beginning = b""
             async for piece in pieces:

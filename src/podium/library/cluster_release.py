@@ -50,8 +50,6 @@ def choose_in_cluster(
     Where a *configmap* is named, the Policy in it counts instead.
     """
     if configmap is not None:
-        from podium.library.cluster_release import policy_in_configmap  # noqa: PLC0415  rare
-
         return policy_in_configmap(access, source, namespace, configmap)
     return source_in_cluster(source, access).choose()
 

@@ -17,9 +17,9 @@ from podium.library.decision_json import to_json
 from podium.library.explained_causes import add_causes, add_trace
 from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
-from podium.library.pending import pending, seen_by
+from podium.library.pending_pods import pending, seen_by
 from podium.library.pod_notes import PodNotes
-from podium.library.simulating import open_simulation
+from podium.library.simulations import open_simulation
 from podium.render.decision.analysis import NodeReport, ResourceRoom, node_report
 from podium.render.decision.causes import cause_data, causes_of_node
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from podium.library.absence import AbsentObjects, adding_command
-from podium.library.pending import is_pending
+from podium.library.pending_pods import is_pending
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.times import NEVER, seconds
 from podium.render.plain import counted

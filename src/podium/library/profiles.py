@@ -15,7 +15,7 @@ from podium.profiles.policy import build as policies
 from podium.profiles.policy.build import Options
 from podium.profiles.user_rules import loading
 from podium.profiles.user_rules.loading import LoadedRules, with_rules
-from podium.profiles.user_rules.timing import LIMIT_SECONDS, OVERRUNS, RuleWatch
+from podium.profiles.user_rules.run_times import LIMIT_SECONDS, OVERRUNS, RuleWatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

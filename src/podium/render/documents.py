@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: Text that every version of YAML reads as a string without quotes.
 _PLAIN: Final = re.compile(r"[A-Za-z/_][A-Za-z0-9_./-]*")
@@ -47,11 +44,6 @@ def to_yaml(value: Any) -> str:
     """A value as one YAML document."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
-
-
-def to_yaml_stream(values: Iterable[Any]) -> str:
-    """Values as a stream of YAML documents."""
-    return "---\n".join(to_yaml(value) for value in values)
 
 
 def to_json_text(value: Any) -> str:

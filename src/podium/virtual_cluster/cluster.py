@@ -50,8 +50,7 @@ from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import Observer
 from podium.scheduler.state.options import SchedulerOptions
 from podium.scheduler.telemetry.logs import WARNINGS_ONLY, Log
-from podium.virtual_cluster.clocks import START, VirtualClock
-from podium.virtual_cluster.event_loop import VirtualEventLoop
+from podium.virtual_cluster.event_loop import START, VirtualClock, VirtualEventLoop
 from podium.virtual_cluster.history import WriteLog
 from podium.virtual_cluster.in_process_api import InProcessApi
 

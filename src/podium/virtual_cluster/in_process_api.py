@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlencode
 
 import msgspec
 
-from podium.kube.api import JSON, KubeApi
+from podium.kube.api import JSON, KubeApi, always
 from podium.kube.connections import Answer
 from podium.kube.errors import UnreachableError, refusal
 from podium.kube.pauses import with_asked_pause
@@ -48,8 +48,6 @@ class InProcessApi(KubeApi):
         """
         self._sleep = sleep
         self._decodes_lists = decodes_lists
-        # In the order of their begin: the same program ends them in the same order.
-        self._watches: dict[asyncio.Task[None], None] = {}
         self.server = server or ApiServer(Registry(Store()))
 
     @property
@@ -66,6 +64,7 @@ class InProcessApi(KubeApi):
         body: bytes | None = None,
         content_type: str = JSON,
         timeout: float = 30.0,  # noqa: ASYNC109  the whole request, wherever it hangs
+        before_send: Callable[[], None] = always,
     ) -> bytes:
         """Send one request; the body of the answer.
 
@@ -73,6 +72,7 @@ class InProcessApi(KubeApi):
         """
 
         async def send(seconds: float) -> Answer:
+            before_send()
             try:
                 async with asyncio.timeout(seconds):
                     return await self.exchange(method, path, params, body, content_type)
@@ -143,7 +143,6 @@ class InProcessApi(KubeApi):
                     yield message["body"]
 
         task = asyncio.get_running_loop().create_task(watch())
-        self._watches[task] = None
         try:
             start = await messages.get()
             if start is None:
@@ -153,14 +152,8 @@ class InProcessApi(KubeApi):
                 raise refusal(start["status"], _headers(start), text, f"GET {path}")
             yield received()
         finally:
-            self._watches.pop(task, None)
             task.cancel()
             await asyncio.wait([task])
-
-    def drop_watches(self) -> None:
-        """End all watches, as a server does that is stopped."""
-        for task in list(self._watches):
-            task.cancel()
 
 
 def _scope(

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from podium.cluster.simulation import Simulation
-from podium.library.pending import seen_by
+from podium.library.pending_pods import seen_by
 
 if TYPE_CHECKING:
     from podium.engine.cycle.ties import Positions

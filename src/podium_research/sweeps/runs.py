@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podium.engine.state.accounting import amount
 from podium.errors import ConfigError, PodiumError
 from podium.library.profile_source import ProfileSource
-from podium.library.simulating import open_simulation
+from podium.library.simulations import open_simulation
 from podium.profiles.user_rules.loading import load_file
 from podium_research.sweeps.cells import CellOutcome
 from podium_research.traces.reading import read_trace

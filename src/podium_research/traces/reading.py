@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.errors import InputError
-from podium.library.pending import pending
+from podium.library.pending_pods import pending
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
 from podium.objects.reading.collection import Objects

@@ -52,9 +52,35 @@ def test_devices_in_flight(events: list[Any], taken: bool) -> None:
 
     for event in events:
         if event is WRITTEN:
-            claims.note_written(TAKEN)
+            claims.note_written(TAKEN.key, TAKEN.uid, TAKEN.metadata.resource_version)
         else:
             claims.put(event)
     claims.release("u")
 
     assert claims.is_taken(DeviceId("d", "p", "x")) == taken
+
+
+def test_devices_of_a_claim_that_was_made_go_with_the_reservation() -> None:
+    claims = ResourceClaims()
+    allocation = TAKEN.status.allocation
+    assert isinstance(allocation, Allocation)
+    claims.reserve("reserved", allocation)
+    claims.rename_in_flight("reserved", "made")
+
+    claims.release("reserved")
+
+    assert not claims.in_flight
+
+
+def test_devices_of_a_deleted_claim_are_free_before_it_was_ever_reported() -> None:
+    claims = ResourceClaims()
+    allocation = TAKEN.status.allocation
+    assert isinstance(allocation, Allocation)
+    claims.reserve("u", allocation)
+    claims.note_written(TAKEN.key, "u", "7")
+
+    claims.release("u")
+    assert claims.in_flight
+    claims.note_written(TAKEN.key, "u", "")
+
+    assert not claims.in_flight

@@ -12,13 +12,13 @@ CHART = Path(__file__).parent / "chart"
 
 def test_a_chart_with_custom_resources_is_installed_changed_and_removed(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", str(CHART / "crds.yaml"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
     done = kubectl.run("apply", "-f", str(CHART / "application.yaml"))
     assert done.code == 0, done.err
     assert "error" not in done.err.lower()
     assert "the lab calls no webhooks" in done.err
     assert "this APIService is kept and idle" in done.err
-    kubectl("-n", "factory", "rollout", "status", "deployment/controller", "--timeout=40s")
+    kubectl("-n", "factory", "rollout", "status", "deployment/controller", "--timeout=120s")
     again = kubectl("apply", "-f", str(CHART / "application.yaml"))
     assert "widget.factory.example.com/one unchanged" in again
     assert "created" not in again
@@ -48,6 +48,6 @@ def test_a_chart_with_custom_resources_is_installed_changed_and_removed(kubectl:
         in wrong.err
     ) or ('supported values: "blue", "green", "red"' in wrong.err)
 
-    kubectl("delete", "crd", "widgets.factory.example.com", "--timeout=20s")
+    kubectl("delete", "crd", "widgets.factory.example.com", "--timeout=120s")
     assert kubectl.run("-n", "factory", "get", "widgets").code == 1
-    kubectl("delete", "namespace", "factory", "--timeout=40s")
+    kubectl("delete", "namespace", "factory", "--timeout=120s")

@@ -28,7 +28,7 @@ def test_the_manifests_are_tried_and_roll_out(kubectl: Kubectl) -> None:
     for kind in ("ServiceMonitor", "PrometheusRule"):
         definition = OPERATOR.format(kind=kind, plural=f"{kind.lower()}s")
         kubectl("apply", "-f", "-", stdin=definition)
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
     # A dry run makes no namespace, and what is in one needs it.
     for folder in (".", "shadow"):
         kubectl("apply", "-f", str(DEPLOY / folder / "namespace.yaml"))
@@ -43,4 +43,4 @@ def test_the_manifests_are_tried_and_roll_out(kubectl: Kubectl) -> None:
     for folder in (".", "shadow"):
         about = yaml.safe_load((DEPLOY / folder / "deployment.yaml").read_text())["metadata"]
         deployment = f"deployment/{about['name']}"
-        kubectl("-n", about["namespace"], "rollout", "status", deployment, "--timeout=40s")
+        kubectl("-n", about["namespace"], "rollout", "status", deployment, "--timeout=120s")

@@ -142,13 +142,13 @@ def nodes_of(kubectl: Kubectl, selector: str) -> list[str]:
 
 
 def rolled_out(kubectl: Kubectl, what: str) -> str:
-    return kubectl("rollout", "status", what, "--timeout=40s")
+    return kubectl("rollout", "status", what, "--timeout=120s")
 
 
 def test_a_deployment_is_rolled_out_scaled_changed_and_undone(space: Kubectl) -> None:
     assert space("apply", "-f", "-", stdin=SHOP) == "deployment.apps/shop created\n"
     assert 'deployment "shop" successfully rolled out' in rolled_out(space, "deployment/shop")
-    space("wait", "deployment/shop", "--for=condition=Available", "--timeout=40s")
+    space("wait", "deployment/shop", "--for=condition=Available", "--timeout=120s")
     assert "3/3" in space("get", "deployment", "shop")
     pods = space("get", "pods", "-l", "app=shop", "-o", "wide")
     assert pods.count("Running") == 3
@@ -217,7 +217,7 @@ def test_sets_and_jobs_do_their_work(space: Kubectl) -> None:
     assert "2 new pods have been updated" in rolled_out(space, "statefulset/db")
     names = space("get", "pods", "-l", "app=db", "-o", "name").split()
     assert names == ["pod/db-0", "pod/db-1"]
-    space("wait", "job/once", "--for=condition=complete", "--timeout=40s")
+    space("wait", "job/once", "--for=condition=complete", "--timeout=120s")
     assert "2/2" in space("get", "job", "once")
     assert space("get", "pods", "-l", "job-name=once").count("Completed") == 2
     space("delete", "-f", "-", stdin=OTHERS)

@@ -54,7 +54,7 @@ class LabProcess:
         given = {"Authorization": f"Bearer {self.told['token']}", **headers}
         request = urllib.request.Request(f"{self.told['server']}{path}", headers=given)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
@@ -65,7 +65,7 @@ class LabProcess:
         found: list[Any] = json.loads(body)["items"]
         return found
 
-    def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
+    def until(self, true: Callable[[], bool], seconds: float = 60.0) -> None:
         until("the lab comes to that", true, seconds)
 
     def running(self) -> set[str]:
@@ -79,5 +79,5 @@ class LabProcess:
         """Stop the process; its exit code and its error output."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors.decode()

@@ -98,10 +98,10 @@ def test_nobody_gets_in_without_the_token(start: Callable[..., LabProcess]) -> N
 def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., LabProcess]) -> None:
     lab = start("--nodes", "3")
     kubectl(lab, "run", "web", "--image=app:1")
-    kubectl(lab, "wait", "--for=condition=Ready", "pod/web", "--timeout=10s")
+    kubectl(lab, "wait", "--for=condition=Ready", "pod/web", "--timeout=120s")
     wide = kubectl(lab, "get", "pod", "web", "-o", "wide")
     assert re.search(r"web +1/1 +Running .* node-\d", wide)
-    kubectl(lab, "delete", "pod", "web", "--timeout=10s")
+    kubectl(lab, "delete", "pod", "web", "--timeout=120s")
 
     assert lab.end(signal.SIGINT) == (0, "")
 

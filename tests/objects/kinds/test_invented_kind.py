@@ -24,9 +24,9 @@ from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects, label
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
-from podium.objects.snapshots.anonymizing import anonymize
+from podium.objects.snapshots.anonymization import anonymize
+from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import NODE, FieldRenaming, Pseudonyms
-from podium.objects.snapshots.trimming import trimmed
 from podium.profiles.watched_kinds import watched_kinds
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS
 from podium.scheduler.state.cluster_state import ClusterState

@@ -16,9 +16,9 @@ from podium.engine.framework.decision import Decision
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
-from podium.objects.snapshots.anonymizing import anonymize
+from podium.objects.snapshots.anonymization import anonymize
+from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import NODE, POD, Pseudonyms
-from podium.objects.snapshots.trimming import trimmed
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from random_clusters_v1_36 import ClusterV136, clusters_v1_36

@@ -30,8 +30,7 @@ from podium.objects.kinds.devices import (
 )
 from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.pod import PodResourceClaim
-from podium.past.decisions.decision_file import DecisionFile
-from podium.past.decisions.decision_log import DecisionLog
+from podium.past.decisions.decision_log import DecisionFile, DecisionLog
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from random_clusters import node_like, pod_like

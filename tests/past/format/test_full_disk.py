@@ -15,7 +15,7 @@ from podium.library.profile_source import ProfileSource
 from podium.past.format.reading import History, SegmentStart, Torn
 from podium.past.format.records import Checkpoint, Decided, Put, Record
 from podium.past.format.writing import HistoryWriter, Limits
-from podium.past.replay.seeking import Derived, derive_all
+from podium.past.replay.past_decisions import Derived, derive_all
 from scheduler.fakes import PROFILES
 from small_disk import fill, small_disk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import node, pod
 from past.judge.test_shadow import PROFILE, Beside
-from podium.past.judge.doubtful import Doubtful, Judgement, matrix_bytes
+from podium.past.judge.agreement import Doubtful, Judgement, matrix_bytes
 
 
 def judgement(uid: str, nodes: int, recording: bool = True) -> Judgement:

@@ -16,11 +16,10 @@ from past.judge.other_scheduler import OtherScheduler
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
-from podium.past.judge.agreement import AS_GOOD, DIFFERENT, OTHER_ORDER, SAME, Agreement
-from podium.past.judge.doubtful import Judgement
+from podium.past.judge.agreement import AS_GOOD, DIFFERENT, OTHER_ORDER, SAME, Agreement, Judgement
+from podium.past.judge.ahead import LISTED, UNKNOWN
 from podium.past.judge.judge import Judge
 from podium.past.judge.shadow import Shadow
-from podium.past.judge.starts import LISTED, UNKNOWN
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES, VERSIONS
 

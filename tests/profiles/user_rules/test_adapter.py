@@ -19,7 +19,7 @@ from podium.objects.kinds.node import Node, Taint
 from podium.objects.kinds.pod import Pod
 from podium.profiles.user_rules.adapter import UserPredicate, UserPriority, normalized
 from podium.profiles.user_rules.loading import rules_in
-from podium.profiles.user_rules.timing import RuleWatch
+from podium.profiles.user_rules.run_times import RuleWatch
 from podium.rules import predicate, priority
 
 # Calls of functions are counted here.

@@ -26,6 +26,7 @@ from scheduler.api_server.test_faults import all_placed, fill, waiting
 from scheduler.api_server.test_lease import TIMES, spec_of
 from small_disk import fill as fill_disk
 from small_disk import small_disk
+from waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -72,6 +73,13 @@ def test_etcd_is_killed_in_the_middle(plane: ControlPlane, podium: Podium) -> No
     assert_sound(plane, since)
 
 
+def may_list_pods(plane: ControlPlane, user: str) -> bool:
+    attributes = {"verb": "list", "resource": "pods", "namespace": "default"}
+    spec = {"user": user, "resourceAttributes": attributes}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(plane.post(path, {"spec": spec})["status"]["allowed"])
+
+
 def test_a_right_that_is_taken_away_and_given_back(plane: ControlPlane) -> None:
     user = "robbed"
     plane.allow(user, [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}])
@@ -85,8 +93,7 @@ def test_a_right_that_is_taken_away_and_given_back(plane: ControlPlane) -> None:
         with plane.program("robbed", *command) as program:
             all_placed(plane)
             plane.call("DELETE", f"{BINDINGS}/{user}")
-            # The API server needs a moment until it refuses.
-            time.sleep(2)
+            until("the API server refuses", lambda: not may_list_pods(plane, user))
             create_many(plane, PODS, pods(20, prefix="meanwhile", cpu="120m"))
             program.wait_for("it is told", lambda: "cannot" in program.log.read_text("utf-8"))
             assert len(waiting(plane)) == 20

@@ -29,7 +29,7 @@ def get(url: str, token: str = "", certificate: tuple[Path, Path] | None = None)
         context.load_cert_chain(*certificate)
     try:
         with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=10, context=context
+            urllib.request.Request(url, headers=headers), timeout=60, context=context
         ) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:

@@ -115,7 +115,7 @@ def test_a_picture_in_parts_equals_a_whole_one() -> None:
     assert seen == dict(zip(whole["nodes"]["row"], whole["nodes"]["pods"], strict=True))
 
 
-def test_five_thousand_nodes_are_told_within_a_second() -> None:
+def test_five_thousand_nodes_are_told_within_a_second_of_cpu() -> None:
     made = Playground()
     nodes = [node(f"n{i}", labels={ZONE: str(i % 3)}) for i in range(5000)]
     pods = [
@@ -124,12 +124,12 @@ def test_five_thousand_nodes_are_told_within_a_second() -> None:
     ]
     made._simulation.load(Objects({"Node": nodes, "Pod": pods}))
 
-    began = time.perf_counter()
+    began = time.process_time()
     told = picture(made)
-    first = time.perf_counter() - began
-    began = time.perf_counter()
+    first = time.process_time() - began
+    began = time.process_time()
     picture(made, told["cursor"])
-    again = time.perf_counter() - began
+    again = time.process_time() - began
 
     assert sum(cells(told).values()) == 50_000
     assert first < 1

@@ -113,7 +113,15 @@ def _is_since(claim: ResourceClaim, version: str) -> bool:
 class ResourceClaims(Shelf[ResourceClaim]):
     """Resource claims, and the devices that are in use because of them."""
 
-    __slots__ = ("_extended", "_written", "in_flight", "in_flight_use", "in_use", "pools")
+    __slots__ = (
+        "_extended",
+        "_renamed",
+        "_written",
+        "in_flight",
+        "in_flight_use",
+        "in_use",
+        "pools",
+    )
 
     def __init__(self, changes_limit: int = CHANGES_LIMIT) -> None:
         super().__init__(changes_limit)
@@ -123,6 +131,8 @@ class ResourceClaims(Shelf[ResourceClaim]):
         self.in_flight_use = DevicesInUse()
         #: The version of the claim with which each of them was written that is not reported yet.
         self._written: dict[str, str] = {}
+        #: The uid of a claim that was made, by the one under which its devices were reserved.
+        self._renamed: dict[str, str] = {}
         #: The pools in which something was taken or given back.
         self.pools: ChangeLog[PoolId] = ChangeLog(changes_limit)
         #: Claims made for the extended resources of a pod, by its uid.
@@ -164,20 +174,26 @@ class ResourceClaims(Shelf[ResourceClaim]):
 
     def release(self, claim_uid: str) -> None:
         """Count such an allocation no more; once it is written, its claim has the devices."""
+        claim_uid = self._renamed.pop(claim_uid, claim_uid)
         if claim_uid in self.in_flight and claim_uid not in self._written:
             self._land(claim_uid)
 
-    def note_written(self, claim: ResourceClaim) -> None:
+    def note_written(self, key: str, uid: str, version: str) -> None:
         """Count an allocation until its claim is reported, whatever becomes of the pod.
 
-        *claim* is the answer of the API server, which may be reported before it is noted here.
+        *version* is in the answer of the API server, which may be reported before it is noted here.
+        An empty one says that the claim was deleted.
         """
-        if claim.uid not in self.in_flight:
+        if uid not in self.in_flight:
             return
-        known = self.get(claim.name, claim.namespace)
-        self._written[claim.uid] = version = claim.metadata.resource_version
-        if known is not None and known.uid == claim.uid and _is_since(known, version):
-            self._land(claim.uid)
+        if not version:
+            self._land(uid)
+            return
+        namespace, _, name = key.partition("/")
+        known = self.get(name, namespace)
+        self._written[uid] = version
+        if known is not None and known.uid == uid and _is_since(known, version):
+            self._land(uid)
 
     def rename_in_flight(self, before: str, now: str) -> None:
         """Note the uid of a claim that did not exist when its devices were reserved."""
@@ -185,6 +201,7 @@ class ResourceClaims(Shelf[ResourceClaim]):
         if allocation is not None:
             self._land(before)
             self.reserve(now, allocation)
+            self._renamed[before] = now
 
     def _land(self, claim_uid: str) -> None:
         allocation = self.in_flight.pop(claim_uid)

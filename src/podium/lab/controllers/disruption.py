@@ -39,7 +39,7 @@ class DisruptionController(PodSelectingController):
 
     def selector_of(self, item: JsonObject) -> Selector:
         """The `spec.selector` of a budget."""
-        return compile_selector(item["spec"].get("selector"))
+        return compile_selector((item.get("spec") or {}).get("selector"))
 
     def is_relevant(self, old: PodInfo, new: PodInfo) -> bool:
         """Readiness, deletion, labels and owner of a pod decide whether it counts as healthy."""
@@ -56,7 +56,7 @@ class DisruptionController(PodSelectingController):
         A budget without a number comes from a snapshot and keeps its imported status.
         """
         budget = self.cluster.get("PodDisruptionBudget", *key)
-        if budget is None or not _has_number(budget["spec"]):
+        if budget is None or not _has_number(budget.get("spec") or {}):
             return
         pods = [pod for pod in self.selected_pods(budget) if not pod.finished]
         disrupted = self._disrupted(budget, pods)

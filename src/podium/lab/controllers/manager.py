@@ -163,12 +163,21 @@ class ControllerManager:
         resource = self.cluster.registry.custom.of_object(item)
         if resource is not None:
             for handler in self._custom_handlers:
-                handler(resource.storage, old, new)
+                self._call(handler, resource.storage, old, new)
+
+    def _call(self, handler: Callable[..., None], *arguments: Any) -> None:
+        """Call a handler of a write; one that fails hides the write from no other."""
+        try:
+            handler(*arguments)
+        except InputError:
+            raise  # an imported object cannot be read
+        except Exception as error:  # noqa: BLE001  whatever is wrong with the object
+            self._warn(f"{handler.__qualname__}: {type(error).__name__}: {error}")
 
     def _on_object(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
         self.cluster.observe(kind, old, new)
         for handler in self._handlers.get(kind, ()):
-            handler(old, new)
+            self._call(handler, old, new)
 
     def _on_pod(self, old: JsonObject | None, new: JsonObject | None) -> None:
         pods = self.cluster.pods
@@ -180,9 +189,9 @@ class ControllerManager:
             assert old is not None
             before = pods.drop(key_of(old))
         for handler in self._handlers.get("Pod", ()):
-            handler(old, new)
+            self._call(handler, old, new)
         for pod_handler in self._pod_handlers:
-            pod_handler(before, info)
+            self._call(pod_handler, before, info)
 
     def sync_ready(self, until: float | None = None) -> int:
         """Sync keys until none is ready, or the stopwatch passes *until*; returns how many."""

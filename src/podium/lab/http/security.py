@@ -21,7 +21,6 @@ import binascii
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -30,11 +29,13 @@ import msgspec
 from podium.kube.http_rules import (
     LOOPBACK,
     READING,
-    TOKEN_PATH,
     bearer_of,
-    host_name,
+    cookie_of,
     is_of_other_site,
     is_secret,
+    limited,
+    token_in_path,
+    wrong_host,
 )
 from podium.lab.api.encoding import format_time
 from podium.lab.api.resources import Resource
@@ -46,7 +47,7 @@ from podium.lab.api.status import (
     too_many_requests,
     unauthorized,
 )
-from podium.lab.http.requests import LARGEST_BODY, Application, Message, Receive, Scope, Send
+from podium.lab.http.requests import LARGEST_BODY, Application, Receive, Scope, Send
 from podium.lab.http.responses import Response, error_response, send_response
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
@@ -130,7 +131,7 @@ class Guard:
             return
         self._open += 1
         if b"transfer-encoding" in headers:
-            receive = _limited(receive)
+            receive = limited(receive, LARGEST_BODY, lambda: {"type": "http.disconnect"})
         try:
             await self._app(scope, receive, send)
         finally:
@@ -149,27 +150,22 @@ class Guard:
 
     def _check_host_and_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Reject requests to other hosts, and writes from pages of other sites."""
-        if host_name(headers) not in self._hosts:
-            host = headers.get(b"host", b"").decode("latin-1")
-            raise StatusError(
-                421,
-                "MisdirectedRequest",
-                f"this is not {host or 'a host without a name'}; use a loopback address",
-            )
+        if why := wrong_host(headers, self._hosts):
+            raise StatusError(421, "MisdirectedRequest", f"{why}; use a loopback address")
         if scope["method"] not in READING and is_of_other_site(headers):
             raise StatusError(403, "Forbidden", "requests from pages of other sites are refused")
 
     def _without_token_path(self, scope: Scope) -> Scope | None:
         """The request without the token at the beginning of its path, `None` if it has none."""
-        path: str = scope["path"]
-        if not path.startswith(TOKEN_PATH):
+        found = token_in_path(scope["path"])
+        if found is None:
             return None
-        token, _, rest = path.removeprefix(TOKEN_PATH).partition("/")
-        if not self._is_token(token.encode()):
+        token, rest = found
+        if not self._is_token(token):
             raise unauthorized()
-        raw: bytes = scope.get("raw_path") or path.encode()
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
         raw_rest = raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b""
-        return {**scope, "path": f"/{rest}", "raw_path": b"/" + raw_rest}
+        return {**scope, "path": rest, "raw_path": b"/" + raw_rest}
 
     def _authenticate(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
         """Demand the token; a token in the query is answered with a redirect that sets a cookie."""
@@ -178,7 +174,7 @@ class Guard:
         bearer = bearer_of(headers)
         if bearer and self._is_token(bearer):
             return None
-        if self._is_token(_cookie(headers)):
+        if self._is_token(cookie_of(headers, _cookie_name(headers)).encode()):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and self._is_own_token(query.pop("token", "").encode()):
@@ -217,19 +213,6 @@ def _token_page() -> Response:
     return Response(_UNAUTHORIZED, text, b"text/html; charset=utf-8", _AUTHENTICATE)
 
 
-def _limited(receive: Receive) -> Receive:
-    """*receive* for a body without `Content-Length`, which ends where it becomes too large."""
-    size = 0
-
-    async def received() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if size > LARGEST_BODY else message
-
-    return received
-
-
 def _cookie_name(headers: dict[bytes, bytes]) -> str:
     """The name of the cookie with the token; it has the port, which browsers do not tell apart."""
     try:
@@ -237,17 +220,6 @@ def _cookie_name(headers: dict[bytes, bytes]) -> str:
     except ValueError:
         port = None
     return f"podium-token-{port or 80}"
-
-
-def _cookie(headers: dict[bytes, bytes]) -> bytes:
-    text, name = headers.get(b"cookie", b"").decode("latin-1"), _cookie_name(headers)
-    if name not in text:
-        return b""
-    try:
-        found = SimpleCookie(text).get(name)
-    except CookieError:
-        return b""
-    return b"" if found is None else found.value.encode()
 
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"

@@ -6,10 +6,29 @@ Upstream: pkg/apis/autoscaling, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from podium.lab.api.status import FieldErrors, invalid_value, required
+from podium.lab.api.status import (
+    FieldErrors,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from podium.lab.kinds.kind import NONE, KindStrategy, Printer, list_at, object_at, text_at
 from podium.objects.kinds.meta import JsonObject
+from podium.objects.quantity import nano
+
+#: The types of metrics, each with the field that describes it.
+_SOURCES: Final = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+_OF_RESOURCES: Final = frozenset({"ContainerResource", "Resource"})
+_TARGET_TYPES: Final = frozenset({"Utilization", "Value", "AverageValue"})
 
 
 def set_autoscaler_defaults(item: JsonObject) -> None:
@@ -36,6 +55,45 @@ def validate_autoscaler(item: JsonObject) -> FieldErrors:
     for name in ("kind", "name"):
         if not reference.get(name):
             yield required(f"spec.scaleTargetRef.{name}")
+    for index, metric in enumerate(spec.get("metrics") or ()):
+        yield from _metric_errors(metric, f"spec.metrics[{index}]")
+
+
+def _metric_errors(metric: JsonObject, field: str) -> FieldErrors:
+    """The errors in a metric; only those of resources are looked into."""
+    kind = metric.get("type") or ""
+    if kind not in _SOURCES:
+        yield not_supported(f"{field}.type", kind, sorted(_SOURCES))
+        return
+    name = _SOURCES[kind]
+    if metric.get(name) is None:
+        why = "must populate information for the given metric source"
+        yield required(f"{field}.{name}", why)
+    elif kind in _OF_RESOURCES:
+        yield from _source_errors(metric[name], f"{field}.{name}")
+
+
+def _source_errors(source: JsonObject, field: str) -> FieldErrors:
+    """The errors in what a metric of a resource aims at."""
+    if not source.get("name"):
+        yield required(f"{field}.name", "must specify a resource name")
+    target, field = source.get("target") or {}, f"{field}.target"
+    if not target.get("type"):
+        yield required(f"{field}.type", "must specify a metric target type")
+    if target.get("type") not in _TARGET_TYPES:
+        why = "must be either Utilization, Value, or AverageValue"
+        yield invalid_value(f"{field}.type", target.get("type") or "", why)
+    share, value = target.get("averageUtilization"), target.get("averageValue")
+    if value is not None and nano(value) <= 0:
+        yield invalid_value(f"{field}.averageValue", value, "must be positive")
+    if share is not None and share < 1:
+        yield invalid_value(f"{field}.averageUtilization", share, "must be greater than 0")
+    if share is None and value is None:
+        why = "must set either a target raw value or a target utilization"
+        yield required(f"{field}.averageUtilization", why)
+    if share is not None and value is not None:
+        why = "may not set both a target raw value and a target utilization"
+        yield forbidden_field(f"{field}.averageValue", why)
 
 
 def _reference(autoscaler: JsonObject, _now: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from podium.lab.api.resources import Resource
-from podium.lab.api.status import bad_request, conflict, wrong_name
+from podium.lab.api.status import StatusError, bad_request, conflict, wrong_name
 from podium.objects.kinds.meta import JsonObject
 
 #: The letters of generated names: without vowels they form no words.
@@ -99,13 +99,22 @@ def keep_server_fields(item: JsonObject, old: JsonObject, resource: Resource) ->
         metadata.setdefault("generateName", before["generateName"])
 
 
+def undeterminable(name: str) -> StatusError:
+    """400: an object without a name was sent for the one with this name."""
+    return bad_request(
+        f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    )
+
+
 def check_same_object(resource: Resource, new: JsonObject, old: JsonObject) -> None:
     """Refuse a patch that changes the name, the namespace or the version of an object."""
     metadata, before = new.get("metadata"), old["metadata"]
     if not isinstance(metadata, dict):
         raise bad_request("metadata: expected a mapping")
-    if metadata.get("name") != before["name"]:
-        raise wrong_name(metadata.get("name", ""), before["name"])
+    if not metadata.get("name"):
+        raise undeterminable(before["name"])
+    if metadata["name"] != before["name"]:
+        raise wrong_name(metadata["name"], before["name"])
     if resource.namespaced and metadata.get("namespace") != before.get("namespace"):
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

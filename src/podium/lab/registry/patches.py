@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH
+from podium.lab.api.encoding import PATCH_TYPES, STRATEGIC_MERGE_PATCH, encode
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.resources import Resource, to_served, to_stored
-from podium.lab.api.status import bad_request, invalid, required, unsupported_media_type, wrong_name
+from podium.lab.api.status import (
+    bad_request,
+    invalid,
+    invalid_value,
+    required,
+    unsupported_media_type,
+    wrong_name,
+)
 from podium.lab.patch.patches import apply_patch
 from podium.lab.patch.server_side_apply import apply, track_update
 from podium.lab.patch.structured_merge import FieldSchema, custom_schema
@@ -34,12 +41,36 @@ def apply_patch_to(
     if resource.custom is not None:
         return _patched_custom(resource, content_type, before, patch, options)
     new = apply_patch(resource.kind, content_type, before, patch)
-    if not isinstance(new.get("metadata"), dict):
-        raise bad_request("metadata: expected a mapping")
+    if content_type == STRATEGIC_MERGE_PATCH:
+        # The object stays of its type, whatever the patch says.
+        new["kind"], new["apiVersion"] = before["kind"], before["apiVersion"]
+    _check_identity(new, before)
     new = check_types(resource, new)
     if options.strict:
         reject_unknown_fields(resource, new, before)
     return to_stored(resource, new)
+
+
+def _check_identity(new: JsonObject, before: JsonObject) -> None:
+    """Refuse a patched object that is of another type, or of which nothing tells what it is.
+
+    One without a kind is of the kind that it was. One without a version cannot be read.
+    """
+    metadata_of_new = new.get("metadata")
+    if metadata_of_new is None or not new.get("apiVersion"):
+        raise metadata.undeterminable(before["metadata"]["name"])
+    if not isinstance(metadata_of_new, dict):
+        raise bad_request("metadata: expected a mapping")
+    if new.get("kind") is None or new["kind"] == "":
+        new["kind"] = before["kind"]
+    kind, version = new["kind"], new["apiVersion"]
+    if (kind, version) == (before["kind"], before["apiVersion"]):
+        return
+    if not isinstance(kind, str) or not isinstance(version, str):
+        why = "couldn't get version/kind"
+    else:
+        why = f'no kind "{kind}" is registered for version "{version}" at this address'
+    raise invalid("", "", "", [invalid_value("patch", encode(new).decode(), why)])
 
 
 def _patched_custom(
@@ -49,8 +80,7 @@ def _patched_custom(
     if content_type == STRATEGIC_MERGE_PATCH:
         raise unsupported_media_type([each for each in PATCH_TYPES if each != content_type])
     new = apply_patch("", content_type, before, patch)
-    if not isinstance(new.get("metadata"), dict):
-        raise bad_request("metadata: expected a mapping")
+    _check_identity(new, before)
     check_custom_metadata(new)
     admit_custom(resource, new, strict=options.strict)
     return to_stored(resource, new)

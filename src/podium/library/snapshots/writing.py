@@ -25,10 +25,10 @@ from podium.kube.discovery import discover
 from podium.kube.errors import ApiError
 from podium.library.reading import read
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots import anonymizing
-from podium.objects.snapshots.anonymizing import renamed_profile
+from podium.objects.snapshots import anonymization
+from podium.objects.snapshots.anonymization import renamed_profile
+from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import Pseudonyms
-from podium.objects.snapshots.trimming import trimmed
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _objects(folder: Path, names: Pseudonyms | None) -> Iterator[bytes]:
                     yield line.rstrip()
                     continue
                 item = msgspec.json.decode(line)
-                anonymizing.anonymize(kind, item, names)
+                anonymization.anonymize(kind, item, names)
                 yield msgspec.json.encode(item)
 
 

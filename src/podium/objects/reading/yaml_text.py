@@ -20,9 +20,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
+from typing_extensions import override
 
 from podium.errors import InputError
 from podium.objects.kinds.meta import Plain
@@ -135,10 +136,6 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-_DEPTH = 100
-#: Values that aliases may stand for in one document; a manifest uses dozens.
-_ALIASED = 1_000_000
-
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"yes|Yes|YES|true|True|TRUE|on|On|ON")
 _FALSE = re.compile(r"no|No|NO|false|False|FALSE|off|Off|OFF")
@@ -185,57 +182,71 @@ def _documents(events: Iterator[yaml.Event]) -> Iterator[YamlDocument]:
                 yield YamlDocument(line, builder.root)
         elif not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent):
             if not builder.begun:
-                line = _line(event)
+                line = line_of(event)
             builder.take(event)
 
 
-class _Open(NamedTuple):
+class OpenCollection(NamedTuple):
     """A list or mapping that has not ended; a mapping holds keys and values in turn."""
 
     mapping: bool
-    parts: list[Plain]
-    anchor: str | None
+    parts: list[Any]
+    start: yaml.CollectionStartEvent
     weight_before: int
 
 
-class _Builder:
-    """Puts the events of one document together, without recursion."""
+class EventBuilder:
+    """Puts the events of one document together, without recursion and within limits.
+
+    A reader of one form says what scalars and mappings become, and words what is wrong.
+    """
+
+    #: How deep collections may be nested.
+    most_deep = 100
+    #: Values that aliases may stand for in one document; a manifest uses dozens.
+    most_aliased = 1_000_000
 
     def __init__(self) -> None:
-        self.begun = False
-        self.root: Plain = None
-        self.open: list[_Open] = []
-        self.anchors: dict[str, tuple[Plain, int]] = {}
+        self.root: Any = None
+        self.open: list[OpenCollection] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
         self.weight = 0  # values so far, aliases counted with all that they stand for
         self.aliased = 0
-        self.merge_line = 0  # of the last key <<
+
+    def scalar(self, event: yaml.ScalarEvent) -> Any:
+        """What a scalar becomes."""
+        raise NotImplementedError
+
+    def collection(self, ended: OpenCollection) -> Any:
+        """What a list or mapping becomes."""
+        raise NotImplementedError
+
+    def repeated(self, value: Any, event: yaml.AliasEvent) -> Any:
+        """What a value becomes where an alias stands for it."""
+        raise NotImplementedError
+
+    def fault(self, what: str, event: yaml.Event) -> Exception:
+        """The error: too `deep`, an alias `unknown` or `inside` its value, too much `aliased`."""
+        raise NotImplementedError
 
     def take(self, event: yaml.Event) -> None:
-        self.begun = True
+        """Take the next event."""
         if isinstance(event, yaml.ScalarEvent):
-            if event.value == _MERGE:
-                self.merge_line = _line(event)
-            self.put(_scalar(event), event.anchor, 1)
+            self._put(self.scalar(event), event.anchor, 1, 1)
         elif isinstance(event, yaml.CollectionStartEvent):
-            if len(self.open) >= _DEPTH:
-                raise InputError(f"line {_line(event)}: is nested deeper than {_DEPTH} levels")
-            self.check_key(event)
+            if len(self.open) >= self.most_deep:
+                raise self.fault("deep", event)
             mapping = isinstance(event, yaml.MappingStartEvent)
-            self.open.append(_Open(mapping, [], event.anchor, self.weight))
+            self.open.append(OpenCollection(mapping, [], event, self.weight))
         elif isinstance(event, yaml.AliasEvent):
-            self.alias(event)
+            self._alias(event)
         else:
             ended = self.open.pop()
-            value = _mapping(ended.parts, self.merge_line) if ended.mapping else ended.parts
-            self.put(value, ended.anchor, self.weight - ended.weight_before + 1, added=1)
+            weight = self.weight - ended.weight_before + 1
+            self._put(self.collection(ended), ended.start.anchor, weight, 1)
 
-    def check_key(self, event: yaml.Event) -> None:
-        """Refuse a list or mapping in the place of a key."""
-        if self.open and self.open[-1].mapping and len(self.open[-1].parts) % 2 == 0:
-            raise InputError(f"line {_line(event)}: a key must be a plain value")
-
-    def put(self, value: Plain, anchor: str | None, weight: int, added: int | None = None) -> None:
-        self.weight += weight if added is None else added
+    def _put(self, value: Any, anchor: str | None, weight: int, added: int) -> None:
+        self.weight += added
         if anchor is not None:
             self.anchors[anchor] = (value, weight)
         if self.open:
@@ -243,20 +254,68 @@ class _Builder:
         else:
             self.root = value
 
-    def alias(self, event: yaml.AliasEvent) -> None:
-        line = _line(event)
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        if any(one.start.anchor == event.anchor for one in self.open):
+            raise self.fault("inside", event)
         if event.anchor not in self.anchors:
-            raise InputError(f"line {line}: the alias *{event.anchor} stands for nothing")
+            raise self.fault("unknown", event)
         value, weight = self.anchors[event.anchor]
-        if isinstance(value, dict | list):
-            self.check_key(event)
+        found = self.repeated(value, event)
         self.aliased += weight
-        if self.aliased > _ALIASED:
-            raise InputError(f"line {line}: aliases stand for more than {_ALIASED} values")
-        self.put(value, None, weight)
+        if self.aliased > self.most_aliased:
+            raise self.fault("aliased", event)
+        self._put(found, None, weight, weight)
 
 
-def _line(event: yaml.Event) -> int:
+class _Builder(EventBuilder):
+    """Builds plain values: keys are text, and `<<` fills in what a mapping does not say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = False
+        self.merge_line = 0  # of the last key <<
+
+    @override
+    def take(self, event: yaml.Event) -> None:
+        self.begun = True
+        super().take(event)
+
+    @override
+    def scalar(self, event: yaml.ScalarEvent) -> Plain:
+        if event.value == _MERGE:
+            self.merge_line = line_of(event)
+        return _scalar(event)
+
+    @override
+    def collection(self, ended: OpenCollection) -> Plain:
+        self._check_key(ended.start)
+        return _mapping(ended.parts, self.merge_line) if ended.mapping else ended.parts
+
+    @override
+    def repeated(self, value: Plain, event: yaml.AliasEvent) -> Plain:
+        if isinstance(value, dict | list):
+            self._check_key(event)
+        return value
+
+    def _check_key(self, event: yaml.Event) -> None:
+        """Refuse a list or mapping in the place of a key."""
+        if self.open and self.open[-1].mapping and len(self.open[-1].parts) % 2 == 0:
+            raise InputError(f"line {line_of(event)}: a key must be a plain value")
+
+    @override
+    def fault(self, what: str, event: yaml.Event) -> InputError:
+        name = getattr(event, "anchor", "")
+        told = {
+            "deep": f"is nested deeper than {self.most_deep} levels",
+            "inside": f"the alias *{name} stands for what it is a part of",
+            "unknown": f"the alias *{name} stands for nothing",
+            "aliased": f"aliases stand for more than {self.most_aliased} values",
+        }
+        return InputError(f"line {line_of(event)}: {told[what]}")
+
+
+def line_of(event: yaml.Event) -> int:
+    """The line on which an event begins, counted from 1."""
     return event.start_mark.line + 1 if event.start_mark else 0
 
 
@@ -289,7 +348,7 @@ def _scalar(event: yaml.ScalarEvent) -> Plain:
         return _plain(event.value) if event.implicit[0] else event.value
     name = event.tag.removeprefix(_TAG)
     if name == event.tag or name not in {"str", "int", "float", "bool", "null"}:
-        raise InputError(f"line {_line(event)}: the tag {event.tag} is not known")
+        raise InputError(f"line {line_of(event)}: the tag {event.tag} is not known")
     return event.value if name == "str" else _plain(event.value)
 
 

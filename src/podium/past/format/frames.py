@@ -6,7 +6,8 @@
 
 All numbers are little-endian. The parts of one file continue one zlib stream, each flushed to a
 byte boundary: what was written before is the dictionary of what follows, and every whole frame can
-be read. A file that was cut at any byte is readable up to its last whole frame.
+be read. A file that was cut at any byte is readable up to its last whole frame. Files are for the
+eyes of their owner: they tell what runs in a cluster, and where.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 
 from podium.errors import InputError
-from podium.past.format.private_files import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
     from typing import Self
+
 
 MAGIC: Final = b"podium history 1\n"
 HEADER, DATA = 0, 1
@@ -201,3 +203,14 @@ class SegmentReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_OWNER_ALONE = 0o600
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for `open`: the file is readable for its owner alone, also if it was there."""
+    descriptor = os.open(path, flags, _OWNER_ALONE)
+    with suppress(OSError):  # a device, or a file of another owner that may be written
+        os.fchmod(descriptor, _OWNER_ALONE)
+    return descriptor

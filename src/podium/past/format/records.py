@@ -142,6 +142,25 @@ class Forgotten(Record, frozen=True, array_like=True, tag=6):
     uid: str
 
 
+class ClaimMade(Record, frozen=True, array_like=True, tag=14):
+    """A claim was made for the extended resources of a pod, and has their devices from now on."""
+
+    pod: str
+    pod_uid: str
+    uid: str
+
+
+class ClaimWritten(Record, frozen=True, array_like=True, tag=15):
+    """A claim was written with its devices. They count until this version of it is reported.
+
+    An empty version says that it was deleted.
+    """
+
+    claim: str
+    uid: str
+    version: str
+
+
 class Evicting(Record, frozen=True, array_like=True, tag=7):
     """Pods count as terminating from now on: they are about to be deleted in favour of a pod."""
 
@@ -201,6 +220,8 @@ AnyRecord = (
     | GroupDecided
     | Nominated
     | Forgotten
+    | ClaimMade
+    | ClaimWritten
     | Evicting
     | Kept
     | Bound

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from podium import __version__
 from podium.errors import InputError
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots.trimming import ANNOTATIONS
+from podium.objects.snapshots.kept_fields import ANNOTATIONS
 from podium.past.format.deltas import changed_fields, delta
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.records import Changed, Dropped, FieldsChanged, Put, Record

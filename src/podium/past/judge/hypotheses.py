@@ -30,7 +30,7 @@ from itertools import count as numbers
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from podium.past.judge.trial import Trial
+from podium.past.judge.judged_cluster import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

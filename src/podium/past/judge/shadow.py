@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from podium.past.format.reading import Entry
-    from podium.past.judge.agreement import PlacementComparison
-    from podium.past.judge.doubtful import Judgement
+    from podium.past.judge.agreement import Judgement, PlacementComparison
     from podium.past.replay.replay import RulesOf
 
 

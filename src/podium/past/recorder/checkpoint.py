@@ -38,7 +38,8 @@ def can_be_written(state: ClusterState) -> bool:
     columns = state.cache.columns
     promised = columns.catalog.promised_volumes or columns.catalog.provisioning
     reserved = any(state.cache.is_assumed(uid) for uid in columns.pods.reservations)
-    return not state.is_frozen and not promised and not reserved
+    unreported = columns.catalog.resource_claims.in_flight
+    return not (state.is_frozen or promised or reserved or unreported)
 
 
 def checkpoint(

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from podium.past.format.records import (
     Bound,
+    ClaimMade,
+    ClaimWritten,
     Decided,
     Evicting,
     Forgotten,
     GroupDecided,
     Kept,
     Nominated,
+    Record,
 )
 from podium.past.format.writing import Unwritten
 from podium.past.recorder.checkpoint import can_be_written, checkpoint
@@ -251,6 +254,14 @@ class HistoryRecorder(Observer):
         """Write that a pod does not count on its node any more."""
         self._write(Forgotten(self._clock(), pod.key, pod.uid))
 
+    def claim_made(self, pod: str, pod_uid: str, uid: str) -> None:
+        """Write which claim has the devices that were reserved for a pod."""
+        self._write(ClaimMade(self._clock(), pod, pod_uid, uid))
+
+    def claim_written(self, claim: str, uid: str, version: str) -> None:
+        """Write that devices count until a watch reports this version of their claim."""
+        self._write(ClaimWritten(self._clock(), claim, uid, version))
+
     def evicting(self, result: AttemptResult, victims: Sequence[str]) -> None:
         """Write which pods count as terminating."""
         self._write(Evicting(self._clock(), result.pod.key, tuple(victims)))
@@ -263,7 +274,7 @@ class HistoryRecorder(Observer):
         """Write which pods count as running again."""
         self._write(Kept(self._clock(), tuple(victim.key for victim in victims)))
 
-    def _write(self, record: Bound | Forgotten | Evicting | Kept) -> None:
+    def _write(self, record: Record) -> None:
         writer = self._writer
         if writer is not None:
             writer.write(record)

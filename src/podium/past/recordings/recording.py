@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.cluster.simulation import Simulation
 from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
-from podium.library.pending import pending, seen_by
+from podium.library.pending_pods import pending, seen_by
 from podium.past.recordings.replay import recorded_simulation
 from podium.profiles.policy.configured_predicates import with_registered_names
 from podium.profiles.policy.feature_gates import PolicyGates

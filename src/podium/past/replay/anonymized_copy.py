@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from podium.cluster.cache.past import Past
 from podium.errors import InputError
 from podium.objects.kinds.registry import KINDS
-from podium.objects.snapshots.anonymizing import anonymize, renamed_profile
+from podium.objects.snapshots.anonymization import anonymize, renamed_profile
+from podium.objects.snapshots.kept_fields import ANNOTATIONS
 from podium.objects.snapshots.pseudonyms import NAMESPACE, NODE, OBJECT, POD, UID, Pseudonyms
-from podium.objects.snapshots.trimming import ANNOTATIONS
 from podium.past.format.deltas import delta
 from podium.past.format.frames import SegmentWriter
 from podium.past.format.reading import ObjectChange, SegmentStart, Torn, decided_pod
@@ -29,6 +29,8 @@ from podium.past.format.records import (
     Bound,
     Changed,
     Checkpoint,
+    ClaimMade,
+    ClaimWritten,
     Decided,
     Dropped,
     Evicting,
@@ -260,6 +262,12 @@ class EntryRenaming:
             )
         if isinstance(entry, Forgotten):
             return replace(entry, pod=self._pod(entry.pod), uid=self._uid(entry.pod, entry.uid))
+        if isinstance(entry, ClaimMade):
+            pod, uid = self._pod(entry.pod), self._uid(entry.pod, entry.pod_uid)
+            return replace(entry, pod=pod, pod_uid=uid, uid=self._names.name(UID, entry.uid))
+        if isinstance(entry, ClaimWritten):
+            uid = self._names.name(UID, entry.uid)
+            return replace(entry, claim=self._key(OBJECT, entry.claim), uid=uid)
         if isinstance(entry, Evicting):
             victims = tuple(self._pod(key) for key in entry.victims)
             pod, group = self._pod(entry.pod), self._group(entry.group)

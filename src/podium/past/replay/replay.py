@@ -19,12 +19,15 @@ from podium.cluster.decider import Decider, without_groups
 from podium.cluster.pod_groups.cycle import GroupCycle, not_found, own_decision
 from podium.cluster.queue.nominations import Nominations
 from podium.engine.cycle.cycle import run
+from podium.engine.rules.devices.extended_resources import special_uid
 from podium.errors import InputError
 from podium.library.explained_causes import add_causes, add_trace
 from podium.objects.kinds.registry import KINDS
 from podium.past.format.reading import ObjectChange, SegmentStart, decided_pod
 from podium.past.format.records import (
     Checkpoint,
+    ClaimMade,
+    ClaimWritten,
     Decided,
     Evicting,
     Forgotten,
@@ -160,6 +163,8 @@ class HistoryReplay:
         elif isinstance(entry, Forgotten):
             self.now = entry.time
             self._follow_forgotten(entry)
+        elif isinstance(entry, ClaimMade | ClaimWritten):
+            self._follow_claim(entry)
         elif isinstance(entry, Evicting | Kept):
             self.now = entry.time
             self._follow_victims(entry)
@@ -208,6 +213,14 @@ class HistoryReplay:
         if pod is not None:
             self.state.forget(pod)
 
+    def _follow_claim(self, entry: ClaimMade | ClaimWritten) -> None:
+        """Count devices as the scheduler did before a watch reported their claim."""
+        claims = self.state.cache.columns.catalog.resource_claims
+        if isinstance(entry, ClaimMade):
+            claims.rename_in_flight(special_uid(entry.pod_uid), entry.uid)
+        else:
+            claims.note_written(entry.claim, entry.uid, entry.version)
+
     def _follow_victims(self, entry: Evicting | Kept) -> None:
         keys = entry.victims if isinstance(entry, Evicting) else entry.pods
         pods = [pod for key in keys if (pod := self.state.pod_named(key)) is not None]
@@ -225,7 +238,7 @@ class HistoryReplay:
         """
         if entry.group:
             return
-        if decision is None and entry.reserves:
+        if decision is None and entry.reserves and not entry.extenders:
             decision = self._decision(entry, recording=False)
         elif decision is None and entry.tied:
             self.ties.skip(entry.tied)

@@ -14,14 +14,13 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import yaml
+from typing_extensions import override
 
 from podium.objects.names import quoted
+from podium.objects.reading.yaml_text import EventBuilder, OpenCollection, line_of
 from podium.profiles.config.json_values import Fields, JsonValue, Number
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEPTH: Final = 100
-#: Limit of values that aliases expand to in one document; a configuration uses dozens.
-_ALIASED: Final = 400_000
 _LONGEST_NUMBER: Final = 400
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = "<<"
@@ -72,7 +71,7 @@ def parse(text: str) -> tuple[JsonValue, list[RepeatedKey]]:
         if isinstance(error, YamlError):
             raise
         raise YamlError(f"yaml: {str(error).splitlines()[0] if str(error) else error!r}") from None
-    return _json(root), builder.repeated
+    return _json(root), builder.repeated_keys
 
 
 def _place(error: yaml.MarkedYAMLError) -> str:
@@ -93,17 +92,7 @@ def _first_document(text: str) -> tuple[Any, _Builder]:
             break
         if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             builder.take(event)
-    return builder.root, builder
-
-
-class _Open(NamedTuple):
-    """A list or mapping that has not ended; a mapping holds keys and values in turn."""
-
-    mapping: bool
-    parts: list[_Part]
-    anchor: str | None
-    line: int
-    before: int
+    return builder.root.value if builder.root is not None else None, builder
 
 
 class _Part(NamedTuple):
@@ -114,54 +103,40 @@ class _Part(NamedTuple):
     merges: bool = False
 
 
-class _Builder:
-    """Builds one document from parser events, without recursion."""
+class _Builder(EventBuilder):
+    """Builds one document as go-yaml does, and notes the keys that are set twice."""
+
+    most_aliased = 400_000  # a configuration uses dozens
 
     def __init__(self) -> None:
-        self.root: Any = None
-        self.open: list[_Open] = []
-        self.anchors: dict[str, tuple[Any, int]] = {}
-        self.repeated: list[RepeatedKey] = []
-        self.weight = 0  # values so far, aliases counted with all that they stand for
-        self.aliased = 0
+        super().__init__()
+        self.repeated_keys: list[RepeatedKey] = []
 
-    def take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.ScalarEvent):
-            merges = event.value == _MERGE and event.implicit[0]
-            self.put(_Part(_scalar(event), line, merges), event.anchor, 1)
-        elif isinstance(event, yaml.AliasEvent):
-            self.alias(event.anchor or "", line)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            if len(self.open) >= _DEPTH:
-                raise YamlError("yaml: exceeded max depth")
-            mapping = isinstance(event, yaml.MappingStartEvent)
-            self.open.append(_Open(mapping, [], event.anchor, line, self.weight))
-        else:
-            ended = self.open.pop()
-            value = self.mapping(ended.parts) if ended.mapping else [p.value for p in ended.parts]
-            self.weight += 1
-            self.put(_Part(value, ended.line), ended.anchor, self.weight - ended.before, added=0)
+    @override
+    def scalar(self, event: yaml.ScalarEvent) -> _Part:
+        merges = event.value == _MERGE and event.implicit[0]
+        return _Part(_scalar(event), line_of(event), merges)
 
-    def put(self, part: _Part, anchor: str | None, weight: int, added: int | None = None) -> None:
-        self.weight += weight if added is None else added
-        if anchor is not None:
-            self.anchors[anchor] = (part.value, weight)
-        if self.open:
-            self.open[-1].parts.append(part)
-        else:
-            self.root = part.value
+    @override
+    def collection(self, ended: OpenCollection) -> _Part:
+        parts = ended.parts
+        value = self.mapping(parts) if ended.mapping else [part.value for part in parts]
+        return _Part(value, line_of(ended.start))
 
-    def alias(self, name: str, line: int) -> None:
-        if any(one.anchor == name for one in self.open):
-            raise YamlError(f"yaml: anchor '{name}' value contains itself")
-        if name not in self.anchors:
-            raise YamlError(f"yaml: unknown anchor '{name}' referenced")
-        value, weight = self.anchors[name]
-        self.aliased += weight
-        if self.aliased > _ALIASED:
-            raise YamlError("yaml: document contains excessive aliasing")
-        self.put(_Part(value, line), None, weight)
+    @override
+    def repeated(self, value: _Part, event: yaml.AliasEvent) -> _Part:
+        return _Part(value.value, line_of(event))
+
+    @override
+    def fault(self, what: str, event: yaml.Event) -> YamlError:
+        name = getattr(event, "anchor", "")
+        told = {
+            "deep": "exceeded max depth",
+            "inside": f"anchor '{name}' value contains itself",
+            "unknown": f"unknown anchor '{name}' referenced",
+            "aliased": "document contains excessive aliasing",
+        }
+        return YamlError(f"yaml: {told[what]}")
 
     def mapping(self, parts: list[_Part]) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -186,7 +161,7 @@ class _Builder:
 
     def set(self, found: dict[Any, Any], key: Any, part: _Part) -> None:
         if key in found:
-            self.repeated.append(RepeatedKey(part.line, _shown(key)))
+            self.repeated_keys.append(RepeatedKey(part.line, _shown(key)))
         found[key] = part.value
 
 

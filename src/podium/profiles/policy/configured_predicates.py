@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podium.generations.predicates import PREDICATE_ARGUMENTS, PREDICATES, PREDICATES_THAT_NEVER_RUN
-from podium.profiles.policy.arguments import rule_factory
-from podium.profiles.policy.rule_names import unknown
+from podium.profiles.policy.rule_names import rule_factory, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

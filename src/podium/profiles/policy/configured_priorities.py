@@ -13,9 +13,8 @@ from podium.engine.framework.profile import Weighted
 from podium.engine.rules.priorities import AUTOSCALER_PROVIDER, DEFAULT_PROVIDER
 from podium.errors import ConfigError
 from podium.generations.predicates import PRIORITIES, PRIORITY_ARGUMENTS
-from podium.profiles.policy.arguments import rule_factory
 from podium.profiles.policy.document import MAX_INT, MAX_SCORE
-from podium.profiles.policy.rule_names import unknown
+from podium.profiles.policy.rule_names import rule_factory, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,10 +9,10 @@ from podium.engine.rules.pod_affinity import InterPodAffinityPriority
 from podium.generations.predicates import PREDICATE_ARGUMENTS, PRIORITIES, PRIORITY_ARGUMENTS
 from podium.profiles.extenders import describe_extender
 from podium.profiles.policy import configured_predicates, configured_priorities
-from podium.profiles.policy.arguments import shown_argument
 from podium.profiles.policy.configured_predicates import ALIASES, BY_NAME, POSITIONS
 from podium.profiles.policy.configured_priorities import PROVIDERS
 from podium.profiles.policy.feature_gates import GATES, PolicyGates
+from podium.profiles.policy.rule_names import shown_argument
 from podium.profiles.policy.shipped import SHIPPED
 from podium.profiles.user_rules.adapter import UserPredicate, UserPriority
 

@@ -1,15 +1,21 @@
-"""Names of rules: which a Policy may choose, and how an unknown one is refused."""
+"""Names of rules: which a Policy may choose, how an unknown one is refused, and arguments.
+
+An argument makes a rule under a name that the Policy chooses; it is declared beside that rule.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from podium.errors import ConfigError
 from podium.profiles.similar_names import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+    from podium.engine.framework.declaration import FactoryArgs, PolicyArgument
+
 
 _PATTERN = "^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])$"
 _VALID = re.compile(_PATTERN.strip("^$"))
@@ -58,3 +64,27 @@ def wrong_arguments(kind: str, name: str, count: int, known: Iterable[str]) -> C
     """The refusal of an argument that has no member, or several."""
     text = f"Exactly 1 {kind.lower()} argument is required, numArgs: {count}, {kind}: {name}"
     return ConfigError(text, hint=f"give one of {', '.join(known)}, or no argument at all")
+
+
+R = TypeVar("R")
+
+
+def rule_factory(
+    declared: Sequence[PolicyArgument[R]], argument: object, kind: str, name: str
+) -> Callable[[FactoryArgs], R]:
+    """What makes the rule called *name*; *kind* is FilterRule or Priority."""
+    given = [(each, getattr(argument, each.attribute)) for each in declared]
+    given = [(each, value) for each, value in given if value is not None]
+    if len(given) != 1:
+        raise wrong_arguments(kind, name, len(given), [each.field for each in declared])
+    check_name(name)
+    [(chosen, value)] = given
+    return lambda _: chosen.make(value, name)
+
+
+def shown_argument(declared: Sequence[PolicyArgument[R]], rule: object) -> dict[str, Any]:
+    """Description and argument of a rule that an argument made; empty for any other rule."""
+    for each in declared:
+        if isinstance(rule, each.rule):
+            return {"description": each.description, "argument": {each.field: each.shown(rule)}}
+    return {}

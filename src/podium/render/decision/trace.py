@@ -8,7 +8,7 @@ from podium.render.decision import sentences
 from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from podium.engine.framework.trace import (
         CriterionStep,
@@ -158,8 +158,3 @@ def criterion_text(step: CriterionStep) -> str:
     """The cost of each candidate, and those that are left."""
     costs = [f"{node} {cost:.0f}" for node, cost in step.costs]
     return f"{step.name}: {sentences.listed(costs, 5)}; left: {sentences.listed(step.left, 5)}"
-
-
-def rejecting(steps: Sequence[FilterStep]) -> list[FilterStep]:
-    """The steps in which nodes were rejected."""
-    return [step for step in steps if step.rejected]

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from podium.library.decision_json import API_VERSION
-from podium.past.recordings.verifying import summed
+from podium.past.recordings.parity_report import summed
 from podium.render.columns import TextTable, styled
 from podium.render.plain import counted
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from podium.past.recordings.comparison import Difference
-    from podium.past.recordings.verifying import FileReport, ParityReport
+    from podium.past.recordings.parity_report import FileReport, ParityReport
     from podium.render.columns import Line
 
 

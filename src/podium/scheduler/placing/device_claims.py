@@ -138,7 +138,7 @@ class DeviceClaims:
     def _note_written(self, claim: ResourceClaim, plan: ClaimPlan) -> ResourceClaim:
         """Count the devices of a claim as taken, although no watch has reported it yet."""
         if plan.allocation is not None:
-            self._state.apply(self._claims.note_written, claim)
+            self._state.claim_written(claim)
         return claim
 
     async def _create(self, pod: Pod, plan: ClaimPlan) -> ResourceClaim:
@@ -157,7 +157,7 @@ class DeviceClaims:
         }
         made = _decoded(await self._client.create(CLAIMS.format(pod.namespace), body))
         self._made[pod.uid] = made
-        self._state.apply(self._claims.rename_in_flight, plan.claim.uid, made.uid)
+        self._state.claim_made(pod, made)
         return made
 
     async def _note_extended(self, pod: Pod, plan: DevicePlan, claim: ResourceClaim) -> None:
@@ -255,6 +255,7 @@ class DeviceClaims:
                 if error.status != _CONFLICT:
                     raise
             else:
+                self._state.claim_deleted(claim)
                 return
 
     async def _quietly(

@@ -182,7 +182,10 @@ class GroupStatusClient(Protocol):
 
 
 class GroupStatusWriter:
-    """Writes the condition PodGroupInitiallyScheduled; a write that fails is logged."""
+    """Writes the condition PodGroupInitiallyScheduled.
+
+    A write that fails is logged, and made again after the next cycle of the group.
+    """
 
     def __init__(
         self,
@@ -218,6 +221,15 @@ class GroupStatusWriter:
             await self._client.patch(path, {"status": {"conditions": conditions}})
         except ApiError as error:
             logger.warning("pod group %s: %s", group.key, error)
+            self._state.apply(self._take_back, group, condition)
+
+    def _take_back(self, group: PodGroup, condition: GroupCondition) -> None:
+        """Know the group as it was reported last, so that the next cycle writes the condition."""
+        reported = self._state.index("PodGroup").known.get(group.key)
+        groups = self._state.cache.columns.catalog.pod_groups
+        known = groups.get(group.name, group.namespace)
+        if reported is not None and known is not None and known.condition() == condition:
+            groups.put(reported)
 
 
 def _full(condition: GroupCondition) -> dict[str, Any]:

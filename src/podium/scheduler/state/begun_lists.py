@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from podium.kube.api import BINARY_OR_JSON
 from podium.kube.reflector import LIST_SECONDS, first_list_params
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from podium.kube.client import ApiClient
 
 #: Pods that Succeeded or Failed use no resources.
 UNFINISHED = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+#: The paths of the long lists by their kinds, which are their handles.
+_LONG_LISTS: Final = {"Pod": "/api/v1/pods", "Node": "/api/v1/nodes"}
+
+
+def selected(kind: str) -> Mapping[str, str]:
+    """The parameters that select which objects of a kind are read."""
+    return UNFINISHED if kind == "Pod" else {}
 
 
 async def begin_lists(client: ApiClient) -> None:
@@ -24,11 +33,12 @@ async def begin_lists(client: ApiClient) -> None:
     await asyncio.gather(
         *(
             client.begin_reading(
-                f"/api/v1/{plural}",
-                first_list_params(params),
+                kind,
+                path,
+                first_list_params(selected(kind)),
                 seconds=LIST_SECONDS,
                 accept=BINARY_OR_JSON,
             )
-            for plural, params in (("pods", UNFINISHED), ("nodes", {}))
+            for kind, path in _LONG_LISTS.items()
         )
     )

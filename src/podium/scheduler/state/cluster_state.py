@@ -18,6 +18,7 @@ from podium.cluster.cache.cache import Cache, CacheError, restoring
 from podium.cluster.queue.group_queue import GroupQueue
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import Added, Deleted, Updated
+from podium.engine.rules.devices.extended_resources import special_uid
 from podium.engine.rules.volumes.binding import SELECTED_NODE
 from podium.objects.kinds.devices import DeviceTaintRule
 from podium.objects.kinds.pod_group import PodGroup
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from podium.cluster.wakeups.wakeups import ClusterEvent
     from podium.engine.framework.profile import Profile
     from podium.engine.state.shelf import Shelf
+    from podium.objects.kinds.devices import ResourceClaim
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -393,6 +395,31 @@ class ClusterState:
             self.wake_pods(Added(new) if old is None else Updated(old, new))
         elif old is not None:
             self.wake_pods(Deleted(old))
+
+    def claim_made(self, pod: Pod, claim: ResourceClaim) -> None:
+        """Count the devices that were reserved for extended resources for the claim made for them.
+
+        It is called when the API server has answered, which no watch may have reported yet.
+        """
+        self.apply(self._claim_made, pod.key, pod.uid, claim.uid)
+
+    def _claim_made(self, pod: str, pod_uid: str, uid: str) -> None:
+        for observer in self._observers:
+            observer.claim_made(pod, pod_uid, uid)
+        self.cache.columns.catalog.resource_claims.rename_in_flight(special_uid(pod_uid), uid)
+
+    def claim_written(self, claim: ResourceClaim) -> None:
+        """Count the devices of a claim until it is reported as the API server has answered it."""
+        self.apply(self._claim_written, claim.key, claim.uid, claim.metadata.resource_version)
+
+    def claim_deleted(self, claim: ResourceClaim) -> None:
+        """Count no devices for a deleted claim, which may never have been reported."""
+        self.apply(self._claim_written, claim.key, claim.uid, "")
+
+    def _claim_written(self, claim: str, uid: str, version: str) -> None:
+        for observer in self._observers:
+            observer.claim_written(claim, uid, version)
+        self.cache.columns.catalog.resource_claims.note_written(claim, uid, version)
 
     def _group_changed(self, old: Any, new: Any) -> None:
         """Pods that waited for a group are queued; those of a deleted one wait for it again."""

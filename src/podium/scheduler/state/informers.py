@@ -12,7 +12,7 @@ from podium.kube.failure_log import FailureLog
 from podium.kube.own_tasks import OwnTasks
 from podium.kube.reflector import Reflector
 from podium.objects.kinds.registry import KINDS
-from podium.scheduler.state.begun_lists import UNFINISHED
+from podium.scheduler.state.begun_lists import selected
 from podium.scheduler.state.clock import real_clocks
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ class Informers:
             self._state.index(kind),
             reports=None if read.reports is None else read.reports(),
             may_be_binary=read.has_long_lists,
-            params=UNFINISHED if kind == "Pod" else None,
+            params=selected(kind),
+            begun=kind,
             after=tuple(self._reflectors.values()) if kind == "Pod" else (),
             warn=self._warn,
             rng=self._rng,

@@ -105,6 +105,15 @@ class Observer:
     def object_seen(self, kind: str, old: Object | None, new: Object | None) -> None:
         """An object that is no pod was added, changed or deleted; the cache follows after this."""
 
+    def claim_made(self, pod: str, pod_uid: str, uid: str) -> None:
+        """A claim with this *uid* was made for the extended resources of a pod."""
+
+    def claim_written(self, claim: str, uid: str, version: str) -> None:
+        """The API server has answered that a claim has devices since this *version*.
+
+        An empty version says that the claim was deleted.
+        """
+
     def forgotten(self, pod: Pod) -> None:
         """A pod that counted on a node without being bound does not any more."""
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from podium.scheduler.state.observers import AttemptResult
 
 TEXT, JSON = "text", "json"
-FORMATS: Final = (TEXT, JSON)
 INFO, WARNING, ERROR = "info", "warning", "error"
 #: The verbosity that logs every decision, and the one that logs the events that moved pods.
 DECISIONS: Final = 2

@@ -215,8 +215,9 @@ class _Kept(Generic[Answer]):
             self._answers.popitem(last=False)
 
 
-async def _send(send: Send, code: int, reason: str, message: str) -> None:
-    status = {
+def failure(code: int, reason: str, message: str) -> dict[str, Any]:
+    """A `Status` that says why a request is refused."""
+    return {
         "apiVersion": "v1",
         "kind": "Status",
         "status": "Failure",
@@ -224,8 +225,13 @@ async def _send(send: Send, code: int, reason: str, message: str) -> None:
         "message": message,
         "code": code,
     }
+
+
+async def _send(send: Send, code: int, reason: str, message: str) -> None:
     headers = [(b"content-type", b"application/json")]
     if code == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": code, "headers": headers})
-    await send({"type": "http.response.body", "body": msgspec.json.encode(status)})
+    await send(
+        {"type": "http.response.body", "body": msgspec.json.encode(failure(code, reason, message))}
+    )

@@ -9,11 +9,10 @@ The API server says what the token may do.
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from podium.kube.http_rules import READING, is_of_other_site
+from podium.kube.http_rules import READING, cookie_of, is_of_other_site
 from podium.kube.leader import COOKIE
 from podium.web.app import serves
 
@@ -52,19 +51,11 @@ class TokenCookie:
             await _redirect(send, token, query)
             return
         headers = dict(scope["headers"])
-        kept = _cookie(headers.get(b"cookie", b""))
+        kept = cookie_of(headers, COOKIE)
         if kept and b"authorization" not in headers and not is_of_other_site(headers):
             bearer = (b"authorization", f"Bearer {kept}".encode("latin-1", "ignore"))
             scope = {**scope, "headers": [*scope["headers"], bearer]}
         await self._app(scope, receive, send)
-
-
-def _cookie(header: bytes) -> str:
-    try:
-        found = SimpleCookie(header.decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
 
 
 async def _redirect(send: Any, token: str, query: dict[str, str]) -> None:

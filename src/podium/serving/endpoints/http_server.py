@@ -28,6 +28,7 @@ from podium.kube.http_rules import LOOPBACK
 from podium.library.decision_json import API_VERSION
 from podium.past.decisions.causes_now import Causes
 from podium.render.decision.analysis import ERROR, HELD, NOMINATED, PLACED, UNSCHEDULABLE
+from podium.serving.access.delegated_access import failure
 from podium.serving.endpoints.bounded_server import BoundedProtocol, BoundedServer, PortLimits
 
 if TYPE_CHECKING:
@@ -264,17 +265,7 @@ def _refused(message: str) -> Response:
 
 
 def _status(code: int, reason: str, message: str) -> Response:
-    return _json(
-        {
-            "apiVersion": "v1",
-            "kind": "Status",
-            "status": "Failure",
-            "reason": reason,
-            "message": message,
-            "code": code,
-        },
-        code,
-    )
+    return _json(failure(code, reason, message), code)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -18,7 +18,7 @@ import msgspec
 
 from podium.errors import ConfigError
 from podium.library.notices import log_warning
-from podium.library.pending import is_pending
+from podium.library.pending_pods import is_pending
 from podium.library.pod_notes import condition_notes, owner_notes
 from podium.objects.kinds.registry import PRIORITY_CLASS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
@@ -48,7 +48,6 @@ from podium.serving.page_data.decision_data import (
     RECORDED,
     decision_data,
     group_data,
-    waiting_data,
 )
 from podium.serving.page_data.manifest import pod_in
 from podium.serving.page_data.profile_data import (
@@ -58,6 +57,7 @@ from podium.serving.page_data.profile_data import (
     reweighted,
     written,
 )
+from podium.serving.page_data.waiting import waiting_data
 from podium.serving.page_data.what_if import (
     ConfigurationComparison,
     ReplayComparison,

@@ -17,15 +17,15 @@ from podium.errors import InputError
 from podium.library.absence import AbsentObjects
 from podium.library.lookup import pods_named
 from podium.library.notices import Notify, log_warning
-from podium.library.pending import pending, seen_by
+from podium.library.pending_pods import pending, seen_by
 from podium.library.reading import load, read
-from podium.library.simulating import open_simulation
+from podium.library.simulations import open_simulation
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
 from podium.objects.kinds.pod import ClaimVolume, Pod
 from podium.objects.kinds.registry import PERSISTENT_VOLUME_CLAIM, STATEFUL_SET
 from podium.objects.reading.validate import validate
-from podium.what_if.capacity.filling import can_fill, fill
+from podium.what_if.capacity.filled_rows import can_fill, fill
 from podium.what_if.capacity.node_shapes import NodeShape, add_node, drop_node, shapes_of
 from podium.what_if.capacity.results import Capacity, Exhausted, ShapeGain
 

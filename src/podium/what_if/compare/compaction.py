@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from podium.library.notices import Notify, log_warning
-from podium.library.pending import pending
-from podium.library.simulating import open_simulation
+from podium.library.pending_pods import pending
+from podium.library.simulations import open_simulation
 from podium.objects.quantity import milli, value
 
 if TYPE_CHECKING:

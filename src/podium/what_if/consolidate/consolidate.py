@@ -21,15 +21,15 @@ from podium.cluster.simulation import Simulation
 from podium.errors import InputError
 from podium.lab.contents.documents import Document
 from podium.library.absence import AbsentObjects
-from podium.library.pending import seen_by
+from podium.library.pending_pods import seen_by
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
 from podium.what_if.compare.bound import lower_bound
 from podium.what_if.compare.compaction import workload_of
-from podium.what_if.plan.applying import EVICTING
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
 from podium.what_if.plan.cluster_copy import CopyOptions, at_any_time, in_thread, open_copy
+from podium.what_if.plan.execution import EVICTING
 from podium.what_if.plan.plan import answer_of
 from podium.what_if.plan.results import API_VERSION, PlanValue
 from podium.what_if.plan.workloads import anew, belongs_to_node, is_active, is_recreated

@@ -23,9 +23,9 @@ from podium.engine.state.verdicts import FITS
 from podium.library.explained_causes import add_rejection_causes
 from podium.library.lookup import pod_named
 from podium.library.notices import Notify, log_warning
-from podium.library.pending import seen_by
+from podium.library.pending_pods import seen_by
 from podium.library.pod_notes import PodNotes
-from podium.library.simulating import open_simulation
+from podium.library.simulations import open_simulation
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import RESOURCE_CLAIM, RESOURCE_SLICE

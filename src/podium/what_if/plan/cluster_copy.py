@@ -28,15 +28,15 @@ from podium.library.absence import absence_notes
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.decode import decode
 from podium.objects.reading.garbage import without_gc
-from podium.virtual_cluster.clocks import START
 from podium.virtual_cluster.cluster import SETTLE_SECONDS, SimulatedCluster
+from podium.virtual_cluster.event_loop import START
 from podium.virtual_cluster.in_process_api import InProcessApi
-from podium.what_if.plan.applying import LIMIT_SECONDS, TOGETHER, Applier
 from podium.what_if.plan.changes import Change, Drain, ReplaceNodes
+from podium.what_if.plan.execution import LIMIT_SECONDS, TOGETHER, Applier
 from podium.what_if.plan.inputs import newest_time
+from podium.what_if.plan.pod_follower import PodFollower
 from podium.what_if.plan.results import AppliedChange, Balance, Usage
 from podium.what_if.plan.stand_ins import AbsentControllers, StandIns, stand_ins
-from podium.what_if.plan.watching import PodFollower
 
 if TYPE_CHECKING:
     from podium.cluster.cache.columns import Columns

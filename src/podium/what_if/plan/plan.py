@@ -15,15 +15,15 @@ from podium.lab.contents.loader import Progress
 from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.absence import AbsentObjects
 from podium.library.decision_json import to_json
-from podium.library.pending import is_pending, seen_by
-from podium.library.simulating import open_simulation
+from podium.library.pending_pods import is_pending, seen_by
+from podium.library.simulations import open_simulation
 from podium.objects.kinds.registry import POD_GROUP
 from podium.render.decision import pod_group
-from podium.what_if.plan.applying import LIMIT_SECONDS, check_files
 from podium.what_if.plan.changes import Change
 from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy
+from podium.what_if.plan.execution import LIMIT_SECONDS, check_files
+from podium.what_if.plan.pod_follower import FollowedPod, PodFollower
 from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan, PlannedGroup
-from podium.what_if.plan.watching import FollowedPod, PodFollower
 
 if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation

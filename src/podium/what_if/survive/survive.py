@@ -19,8 +19,8 @@ from podium.errors import InputError
 from podium.library.absence import AbsentObjects
 from podium.library.frames import TabularAnswer
 from podium.library.parallel import in_parallel
-from podium.library.pending import is_pending, pending, seen_by
-from podium.library.simulating import open_simulation
+from podium.library.pending_pods import is_pending, pending, seen_by
+from podium.library.simulations import open_simulation
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 from podium.profiles.similar_names import did_you_mean

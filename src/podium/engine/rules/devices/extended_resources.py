@@ -48,6 +48,11 @@ def extended_requests(cls: PodClass) -> dict[str, int]:
     return {name: n for name, n in sorted(found.items()) if n and may_be_served(name)}
 
 
+def special_uid(pod_uid: str) -> str:
+    """The uid of the claim for the extended resources of a pod, before it is made."""
+    return f"{pod_uid} {SPECIAL_NAME}"
+
+
 def special_claim(pod: Pod) -> ResourceClaim:
     """The claim for extended resources, before a node is known: without requests."""
     owner = OwnerReference("Pod", pod.name, pod.uid, "v1", controller=True)
@@ -55,7 +60,7 @@ def special_claim(pod: Pod) -> ResourceClaim:
         name=SPECIAL_NAME,
         namespace=pod.namespace,
         generate_name=f"{pod.name}-extended-resources-",
-        uid=f"{pod.uid} {SPECIAL_NAME}",
+        uid=special_uid(pod.uid),
         annotations={EXTENDED_RESOURCE_CLAIM: "true"},
         owner_references=[owner],
     )

@@ -12,7 +12,7 @@ from podium.cluster.simulation import Simulation
 from podium.engine.framework.profile import Profile
 from podium.library.explained_causes import add_causes, add_rejection_causes
 from podium.library.notices import Notify, log_warning, once
-from podium.library.pending import pending, seen_by
+from podium.library.pending_pods import pending, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
