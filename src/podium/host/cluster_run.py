@@ -361,24 +361,11 @@ class ClusterRun:
 
     def page_data(self) -> PageData:
         """What the pages read of the scheduler, once the host is entered."""
-        from podium.serving.page_data.page_data import PageData  # noqa: PLC0415
         from podium.serving.page_data.profile_data import dumped  # noqa: PLC0415
 
-        scheduler = self.host.scheduler
-        assert scheduler is not None
         written = self._chosen.policy or self._chosen.config
-        data = PageData(
-            scheduler,
-            self._activity,
-            log=self.host.decisions,
-            options=self._chosen.options,
-            text=None if written is None else dumped(written),
-            planner=self._options.planner,
-            copies=self.host.copies,
-        )
-        data.past, data.past_cluster = self.host.past, self.host.past_cluster
-        data.on_other_profiles = self.host.record_profiles
-        return data
+        text = None if written is None else dumped(written)
+        return self.host.page_data(self._activity, self._chosen, text, self._options.planner)
 
     def _start_server(
         self, stack: AsyncExitStack, name: str, serving: Coroutine[Any, Any, None]

@@ -43,7 +43,6 @@ from podium.scheduler.telemetry.logs import LogHandler, recorded_nodes
 from podium.serving.endpoints.bounded_server import PortLimits
 from podium.serving.endpoints.http_server import serve_on
 from podium.serving.page_data.activity import ActivityObserver
-from podium.serving.page_data.page_data import PageData
 from podium.web.app import pages, serves
 
 if TYPE_CHECKING:
@@ -238,20 +237,15 @@ class Lab:
         host.start(self._supervisor)
         scheduler = host.scheduler
         assert scheduler is not None
-        page_data = PageData(
-            scheduler,
+        page_data = host.page_data(
             activity,
-            log=host.decisions,
-            options=wanted.chosen.options,
-            text=wanted.text,
-            priority_classes=lambda: [
+            wanted.chosen,
+            wanted.text,
+            self._options.planner(registry, wanted.chosen),
+            lambda: [
                 msgspec.convert(each, PriorityClass) for each in registry.list("PriorityClass")
             ],
-            planner=self._options.planner(registry, wanted.chosen),
-            copies=host.copies,
         )
-        page_data.past, page_data.past_cluster = host.past, host.past_cluster
-        page_data.on_other_profiles = host.record_profiles
         routes.pages = pages(page_data)
         routes.scheduler = host.application()
         await self._supervisor.until(scheduler.synced.wait(), self._stopping.wait())

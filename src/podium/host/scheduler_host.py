@@ -31,10 +31,10 @@ from podium.scheduler.telemetry.logs import DecisionLines
 from podium.scheduler.telemetry.metrics import GroupMetrics, Metrics
 from podium.scheduler.telemetry.timings import SLOW_SECONDS, RuleTimings, SlowTrace
 from podium.serving.endpoints.health import Health
-from podium.serving.page_data.decision_data import waiting_data
+from podium.serving.page_data.waiting import waiting_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Self
 
     from starlette.applications import Starlette
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from podium.kube.api import KubeApi
     from podium.kube.discovery import Served
     from podium.library.profile_choice import ChosenProfiles
+    from podium.objects.kinds.workloads import PriorityClass
     from podium.past.decisions.causes_now import Causes
     from podium.past.judge.shadow import Shadow
     from podium.past.recorder.recorder import HistoryRecorder
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from podium.scheduler.state.observers import Observer
     from podium.scheduler.state.options import SchedulerOptions
     from podium.scheduler.telemetry.logs import Log
+    from podium.serving.page_data.activity import ActivityObserver
+    from podium.serving.page_data.page_data import PageData, Planner
 
 #: The most events that wait to be written; further ones are dropped.
 MOST_EVENTS: Final = 20_000
@@ -242,6 +245,32 @@ class SchedulerHost:
             causes=self._causes,
             loopback=loopback,
         )
+
+    def page_data(
+        self,
+        activity: ActivityObserver,
+        chosen: ChosenProfiles,
+        text: str | None,
+        planner: Planner | None,
+        priority_classes: Callable[[], Iterable[PriorityClass]] = tuple,
+    ) -> PageData:
+        """What the pages read of the scheduler; *text* is what its profiles were made from."""
+        from podium.serving.page_data.page_data import PageData  # noqa: PLC0415  for pages alone
+
+        assert self.scheduler is not None
+        data = PageData(
+            self.scheduler,
+            activity,
+            log=self.decisions,
+            options=chosen.options,
+            text=text,
+            priority_classes=priority_classes,
+            planner=planner,
+            copies=self.copies,
+        )
+        data.past, data.past_cluster = self.past, self.past_cluster
+        data.on_other_profiles = self.record_profiles
+        return data
 
     @cached_property
     def copies(self) -> ClusterCopies:

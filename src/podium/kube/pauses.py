@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from podium.kube.connections import Answer
 from podium.kube.errors import UnreachableError, refusal
+
+if TYPE_CHECKING:
+    from podium.kube.connections import Answer
 
 
 def growing_pauses(

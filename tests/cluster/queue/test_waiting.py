@@ -11,7 +11,7 @@ from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, MoveRules
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import SchedulingGate
-from podium.serving.page_data.decision_data import waiting_data
+from podium.serving.page_data.waiting import waiting_data
 
 
 class Clock:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from math import isqrt
+from random import Random
 
 import numpy as np
 import pytest
 
-from builders import node
+from builders import node, pod, term
 from builders_v1_36 import HOST, ZONE
 from past.judge.other_scheduler import OtherScheduler
 from past.judge.wrong_schedulers import pods, sampled
@@ -56,7 +58,38 @@ class Racing(OtherScheduler):
         return looked
 
 
-def judged_burst(kind: type[OtherScheduler], profile: Profile, seed: int) -> Agreement:
+class Interrupted(Racing):
+    """In half of the searches one worker stops somewhere, and the rest of its chunk is left out."""
+
+    def _looked_at(self, fits: np.ndarray, wanted: int) -> list[int]:
+        chunk = min(isqrt(len(fits)), len(fits) // 16 + 1)
+        first = self.dice.randrange(wanted) if self.dice.random() < 0.5 else len(fits)
+        end = (first // chunk + 1) * chunk
+        looked, found = [], 0
+        for at in range(len(fits)):
+            if first <= at < end:
+                continue
+            looked.append(at)
+            found += bool(fits[at])
+            if found == wanted:
+                break
+        return looked
+
+
+def gathering(count: int, dice: Random) -> Iterator[Pod]:
+    """Pods that prefer the node of others like them."""
+    for number in range(count):
+        group, cpu = {"app": f"g{number % 15}"}, dice.choice(["100m", "300m"])
+        prefers, name = [(10, term(group, HOST))], f"p{number:05}"
+        yield pod(name, uid=f"u{number}", labels=group, requests={"cpu": cpu}, prefers=prefers)
+
+
+def judged_burst(
+    kind: type[OtherScheduler],
+    profile: Profile,
+    seed: int,
+    burst: Callable[[int, Random], Iterator[Pod]] = pods,
+) -> Agreement:
     """What is judged of 300 pods on 300 nodes, of which some are full."""
     other = kind(profile, PROFILES["v1.37"][1], seed)
     other.profile, other.decider.ties = profile, ties(profile.ties)
@@ -65,7 +98,7 @@ def judged_burst(kind: type[OtherScheduler], profile: Profile, seed: int) -> Agr
         labels = {ZONE: f"z{number % 3}", HOST: name}
         cpu, memory = other.dice.choice([4, 8, 16, 32]), other.dice.choice([8, 16, 32, 64])
         other.put(node(name, cpu=0 if full else cpu, memory=f"{memory}Gi", labels=labels))
-    for number, made in enumerate(pods(300, other.dice)):
+    for number, made in enumerate(burst(300, other.dice)):
         other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
     other.run()
     shadow = Shadow(None)
@@ -96,3 +129,14 @@ def test_workers_that_race_agree() -> None:
     assert [each.pods for each in found] == [300, 300, 300]
     assert sum(each.counts[DIFFERENT] for each in found) <= 9
     assert sum(each.counts[LOOKED_AT] for each in found) > 9
+
+
+def test_workers_that_are_interrupted_agree() -> None:
+    """Of pods that prefer one node, some are elsewhere: that node was in the rest of a chunk."""
+    profile = dataclasses.replace(sampled(PROFILES["v1.37"][0]), ties="kube-scheduler")
+
+    found = [judged_burst(Interrupted, profile, seed, gathering) for seed in (1, 2, 3)]
+
+    assert [each.pods for each in found] == [300, 300, 300]
+    assert sum(each.counts[LOOKED_AT] for each in found) > 50
+    assert sum(each.counts[DIFFERENT] for each in found) <= 6

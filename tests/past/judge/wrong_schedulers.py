@@ -25,7 +25,7 @@ from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES
 
-SEEDS = range(1, 6)
+SEEDS = range(1, 11)
 
 
 class Counted(NamedTuple):
@@ -34,6 +34,8 @@ class Counted(NamedTuple):
     placements: int
     wrong: int
     named: int
+    #: Those that are not wrong and called different in spite of that.
+    accused: int
 
     @property
     def excused(self) -> int:
@@ -55,6 +57,8 @@ def sampled(profile: Profile) -> Profile:
     return dataclasses.replace(profile, percentage_of_nodes_to_score=0)
 
 
+#: A scheduler with the right rules.
+RIGHT = "none is wrong"
 #: What is wrong with a scheduler: the weight of a plugin, or 0 where it is missing.
 WRONG = {
     "NodeResourcesBalancedAllocation weighs 10": ("NodeResourcesBalancedAllocation", 10),
@@ -99,7 +103,7 @@ def measure(kind: str, seed: int, *, nodes: int, count: int, samples: bool) -> C
     """Let a wrong scheduler place pods, and judge it by the right rules."""
     right = dataclasses.replace(PROFILES["v1.37"][0], ties="kube-scheduler")
     right = sampled(right) if samples else right
-    other = Wrong(right, reweighted(right, *WRONG[kind]), seed)
+    other = Wrong(right, reweighted(right, *WRONG.get(kind, ("", 0))), seed)
     for number in range(nodes):
         name = f"n{number:04}"
         labels = {ZONE: f"z{number % 3}", HOST: name}
@@ -122,11 +126,11 @@ def measure(kind: str, seed: int, *, nodes: int, count: int, samples: bool) -> C
     found = shadow.agreement()
     keys = {each.pod for each in found.differences if each.kind == DIFFERENT}
     wrong = {f"default/p{int(uid[1:]):05}" for uid in other.wrong}
-    return Counted(found.pods, len(wrong), len(wrong & keys))
+    return Counted(found.pods, len(wrong), len(wrong & keys), len(keys - wrong))
 
 
 def all_counted(*, samples: bool) -> dict[str, Counted]:
-    """The placements of each wrong scheduler, of all seeds together."""
+    """The placements of each wrong scheduler and of a right one, of all seeds together."""
     return {
         kind: Counted(
             *map(
@@ -137,21 +141,22 @@ def all_counted(*, samples: bool) -> dict[str, Counted]:
                 ),
             )
         )
-        for kind in WRONG
+        for kind in (*WRONG, RIGHT)
     }
 
 
 def table(all_nodes: dict[str, Counted], a_share: dict[str, Counted]) -> str:
     """The table of `docs/history.md`, from what `all_counted` finds."""
     lines = [
-        "| scheduler | nodes looked at | placements | wrong | of these named |",
-        "|---|---|---|---|---|",
+        "| scheduler | nodes looked at | placements | wrong | of these named | right, and named |",
+        "|---|---|---|---|---|---|",
     ]
-    for kind in (*WRONG, "together"):
+    for kind in (*WRONG, RIGHT, "together"):
         for share, found in (("all", all_nodes), ("a share", a_share)):
             some = [found[kind]] if kind in found else found.values()
-            count, wrong, named = (sum(each) for each in zip(*some, strict=True))
+            count, wrong, named, accused = (sum(each) for each in zip(*some, strict=True))
+            rate = f" ({named / wrong:.1%})" if wrong else ""
             lines.append(
-                f"| {kind} | {share} | {count:,} | {wrong:,} | {named:,} ({named / wrong:.1%}) |"
+                f"| {kind} | {share} | {count:,} | {wrong:,} | {named:,}{rate} | {accused:,} |"
             )
     return "\n".join(lines) + "\n"

@@ -237,9 +237,7 @@ class Judge:
             found.bound = self._position
             found.awaited |= self._hypotheses.undecided(found.place)
         if place is not None:
-            for uid in self._refusals.bound(place, differs=found is not None):
-                if uid in self._open:
-                    self._report_open(self._open[uid], REFUSED.format(new.key))
+            self._refusals.bound(place, differs=found is not None)
         self._end_doubts(new.uid)
 
     def _take_until(self, old: Pod, new: Pod) -> bool:
@@ -423,7 +421,7 @@ class Judge:
         if first is not None and self._now - first.time > self._wait_seconds:
             self._report_open(first)
 
-    def _report_open(self, found: _Open, order: str = "") -> None:
+    def _report_open(self, found: _Open) -> None:
         """Report a placement, as different unless there is an *order* in which it is not."""
         place = found.place
         del self._open[place.pod.uid]
@@ -431,6 +429,8 @@ class Judge:
         assert judgement is not None
         assert judgement.comparison is not None
         bound = found.bound or self._position
+        refused = self._refusals.explains(place.pod.uid)
+        order = REFUSED.format(refused) if refused else ""
         order = order or self._hypotheses.explained_later(place, bound)
         self._unexplained += bool(found.seldom) - bool(order)
         comparison = _as_good(judgement.comparison, OTHER_ORDER, order)

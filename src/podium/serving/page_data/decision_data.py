@@ -1,16 +1,14 @@
 """A decision for the pages: the data of `podium explain -o json`, and the sentences about it.
 
-With it go what a waiting pod waits for, and the pods and the last cycle of its pod group.
+With it go the pods and the last cycle of its pod group.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.library.documentation import reason_anchor
 from podium.library.explanation import Explanation
-from podium.objects.times import NEVER
 from podium.render.decision import sentences
 from podium.render.decision.analysis import ranking, rejection_groups, score_gaps
 from podium.render.decision.causes import (
@@ -21,6 +19,7 @@ from podium.render.decision.causes import (
 )
 from podium.render.decision.sentences import node_table_data
 from podium.render.plain import counted
+from podium.serving.page_data.waiting import waiting_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -208,29 +207,3 @@ def group_data(
         if condition is not None:
             found["condition"] = {"status": condition.status, "reason": condition.reason}
     return found
-
-
-def waiting_data(queue: SchedulingQueue, key: str) -> dict[str, Any] | None:
-    """Where the pod `namespace/name` waits, since when and for what; None if it is not queued."""
-    waiting = queue.waiting(key)
-    if waiting is None:
-        return None
-    found: dict[str, Any] = {"queue": str(waiting.pool), "attempts": waiting.attempts}
-    for name, seconds in (
-        ("since", waiting.since),
-        ("backoffUntil", waiting.backoff_until),
-        ("retriedAt", waiting.retried_at),
-    ):
-        if seconds is not None and seconds != NEVER:
-            found[name] = _time(seconds)
-    if waiting.gated_by:
-        found["gatedBy"] = waiting.gated_by
-    if waiting.awaited:
-        found["waitsFor"] = [
-            {"plugin": plugin, "events": list(events)} for plugin, events in waiting.awaited.items()
-        ]
-    return found
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

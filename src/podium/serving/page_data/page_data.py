@@ -48,7 +48,6 @@ from podium.serving.page_data.decision_data import (
     RECORDED,
     decision_data,
     group_data,
-    waiting_data,
 )
 from podium.serving.page_data.manifest import pod_in
 from podium.serving.page_data.profile_data import (
@@ -58,6 +57,7 @@ from podium.serving.page_data.profile_data import (
     reweighted,
     written,
 )
+from podium.serving.page_data.waiting import waiting_data
 from podium.serving.page_data.what_if import (
     ConfigurationComparison,
     ReplayComparison,
