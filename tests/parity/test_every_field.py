@@ -15,34 +15,20 @@ from typing import Any
 
 import pytest
 
+from parity.recordings import GOLDEN, Place, Scenario, changed, leaves, part
 from podium.errors import InputError
 from podium.past.recordings.replay import replay
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 FOLDERS = sorted(folder for folder in GOLDEN.iterdir() if folder.is_dir())
 #: Fields whose keys are names of nodes, plugins, claims or volumes.
 MAPS = {"failed", "scores", "total", "candidates", "claims", "bind", "capacityRequests"}
 NAME = "*"
-Scenario = dict[str, Any]
-Place = tuple[str | int, ...]
 
 
 def read(folder: Path) -> Iterator[Scenario]:
     for file in sorted(folder.glob("*.jsonl*")):
         text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         yield from map(json.loads, text.splitlines())
-
-
-def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
-    """The place of every number, text and truth value."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from leaves(each, (*place, key))
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from leaves(each, (*place, index))
-    elif value is not None:
-        yield place
 
 
 def structures(value: Any, place: Place = ()) -> Iterator[Place]:
@@ -67,12 +53,6 @@ def path_of(place: Place) -> tuple[str, ...]:
         else:
             found.append(step)
     return tuple(found)
-
-
-def at(value: Any, place: Place) -> Any:
-    for step in place:
-        value = value[step]
-    return value
 
 
 def examples(folder: Path, find: Any) -> dict[tuple[str, ...], tuple[Scenario, Place]]:
@@ -103,8 +83,7 @@ def is_found(scenario: Scenario) -> bool:
 def test_a_changed_value_is_found_in_every_field(folder: Path) -> None:
     missed = []
     for path, (scenario, place) in examples(folder, leaves).items():
-        wrong = copy.deepcopy(scenario)
-        at(wrong["expected"], place[:-1])[place[-1]] = other(at(scenario["expected"], place))
+        wrong = changed(scenario, place, other(part(scenario["expected"], place)))
         if not is_found(wrong):
             missed.append(".".join(path))
 
@@ -116,7 +95,7 @@ def test_a_field_that_no_replay_makes_is_found_everywhere(folder: Path) -> None:
     missed = []
     for path, (scenario, place) in examples(folder, structures).items():
         wrong = copy.deepcopy(scenario)
-        at(wrong["expected"], place)["cycles"] = [1]
+        part(wrong["expected"], place)["cycles"] = [1]
         if not is_found(wrong):
             missed.append(".".join(path))
 

@@ -6,74 +6,33 @@ A recording that agrees proves something only if one that does not would have be
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parity.recordings import (
+    GOLDEN,
+    Place,
+    Scenario,
+    changed,
+    examples,
+    files,
+    leaves,
+    part,
+    read,
+    smallest,
+    without,
+)
 from podium.past.recordings.replay import replay
 
 pytestmark = pytest.mark.slow
 
-RECORDINGS = Path(__file__).parents[1] / "golden" / "v1.13"
-FILES = sorted(RECORDINGS.glob("*.jsonl"))
 DIGIT = re.compile(r"\d")
-Scenario = dict[str, Any]
-Place = tuple[str | int, ...]
-
-
-def read(file: Path) -> list[Scenario]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-#: Small ones: what is compared does not depend on the size.
-SMALL = {file.stem: sorted(read(file), key=lambda s: len(json.dumps(s)))[:12] for file in FILES}
-
-
-def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
-    """The place of every number, text and key in the expected result."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield (*place, key, "key")
-            yield from leaves(each, (*place, key))
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from leaves(each, (*place, index))
-    elif value is not None:
-        yield place
-
-
-def parent(value: Any, place: Place) -> Any:
-    for step in place:
-        value = value[step]
-    return value
-
-
-def at(value: Any, place: Place) -> Any:
-    """The number or text at a place; for a key, the key itself."""
-    return place[-2] if place[-1] == "key" else parent(value, place)
-
-
-def changed(scenario: Scenario, place: Place, new: Any) -> Scenario:
-    found = copy.deepcopy(scenario)
-    expected = found["expected"]
-    if place[-1] == "key":
-        owner = parent(expected, place[:-2])
-        owner[new] = owner.pop(place[-2])
-    else:
-        parent(expected, place[:-1])[place[-1]] = new
-    return found
-
-
-def without(scenario: Scenario, index: int, field: str) -> Scenario:
-    found = copy.deepcopy(scenario)
-    del found["expected"]["steps"][index][field]
-    return found
+SMALL = {file.stem: smallest(file)[:12] for file in files("v1.13")}
 
 
 def with_another_digit(value: Any) -> Any:
@@ -96,8 +55,8 @@ DIGITS = [
     (name, number, place)
     for name, scenarios in SMALL.items()
     for number, scenario in enumerate(scenarios)
-    for place in leaves(scenario["expected"])
-    if has_digit(at(scenario["expected"], place))
+    for place in leaves(scenario["expected"], keys=lambda _: True)
+    if has_digit(part(scenario["expected"], place))
 ]
 
 
@@ -106,7 +65,7 @@ DIGITS = [
 def test_one_digit_changed_anywhere_is_found(chosen: tuple[str, int, Place]) -> None:
     name, number, place = chosen
     scenario = SMALL[name][number]
-    wrong = changed(scenario, place, with_another_digit(at(scenario["expected"], place)))
+    wrong = changed(scenario, place, with_another_digit(part(scenario["expected"], place)))
 
     assert replay(wrong).differences, f"{scenario['name']}: {place}"
 
@@ -125,27 +84,20 @@ FIELDS = (
 )
 
 
-def examples(field: str) -> Iterator[tuple[Scenario, int]]:
-    """For each file, the first step that has the field."""
-    for scenarios in SMALL.values():
-        for scenario in scenarios:
-            steps = scenario["expected"]["steps"]
-            index = next((i for i, step in enumerate(steps) if field in step), None)
-            if index is not None:
-                yield scenario, index
-                break
+def with_field(field: str) -> Iterator[tuple[Scenario, int]]:
+    return examples(SMALL, lambda step: field in step)
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_is_compared(field: str) -> None:
-    found = list(examples(field))
+    found = list(with_field(field))
     assert found, "no recording has the field"
 
     for scenario, index in found:
         step = scenario["expected"]["steps"][index]
-        place = next(place for place in leaves(step[field]) if "key" not in place[-1:])
+        place = next(leaves(step[field]))
         whole: Place = ("steps", index, field, *place)
-        value = at(scenario["expected"], whole)
+        value = part(scenario["expected"], whole)
         other = value + 1 if isinstance(value, int) else f"{value}!"
 
         [difference, *_] = replay(changed(scenario, whole, other)).differences
@@ -156,13 +108,13 @@ def test_every_field_is_compared(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["error", "host", "message", "preempt"])
 def test_an_answer_that_is_absent_is_compared_too(field: str) -> None:
-    for scenario, index in examples(field):
+    for scenario, index in with_field(field):
         assert replay(without(scenario, index, field)).differences, scenario["name"]
 
 
 @pytest.mark.parametrize("field", ["failed", "scores", "total"])
 def test_other_fields_that_were_not_recorded_are_not_compared(field: str) -> None:
-    for scenario, index in examples(field):
+    for scenario, index in with_field(field):
         assert replay(without(scenario, index, field)).differences == [], scenario["name"]
 
 
@@ -181,7 +133,7 @@ def test_other_fields_that_were_not_recorded_are_not_compared(field: str) -> Non
 )
 def test_every_part_of_a_preemption_is_compared(field: str) -> None:
     looked_at = 0
-    for scenario in SMALL["preemption"] + read(RECORDINGS / "preemption.jsonl"):
+    for scenario in SMALL["preemption"] + read(GOLDEN / "v1.13/preemption.jsonl"):
         for index, step in enumerate(scenario["expected"]["steps"]):
             value = step.get("preempt", {}).get(field)
             if value in (None, [], {}) and not isinstance(value, int):
@@ -212,7 +164,7 @@ def other_than(value: Any) -> Any:
 
 
 def test_a_tie_that_was_not_recorded_is_a_difference() -> None:
-    for scenario in read(RECORDINGS / "preemption.jsonl"):
+    for scenario in read(GOLDEN / "v1.13/preemption.jsonl"):
         for index, step in enumerate(scenario["expected"]["steps"]):
             if "tie" in step.get("preempt", {}):
                 wrong = copy.deepcopy(scenario)
@@ -235,7 +187,7 @@ def test_a_step_too_many_or_too_few_is_found() -> None:
 
 def test_a_configuration_that_should_be_refused_is_found_and_so_is_one_that_should_not() -> None:
     refused = next(
-        s for s in read(RECORDINGS / "policy_variants.jsonl") if "configError" in s["expected"]
+        s for s in read(GOLDEN / "v1.13/policy_variants.jsonl") if "configError" in s["expected"]
     )
     accepted = SMALL["policy_variants"][0]
     wrong = copy.deepcopy(refused)
