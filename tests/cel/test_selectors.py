@@ -14,6 +14,8 @@ from podium.objects.kinds.devices import Device, DeviceAttribute, DeviceCapacity
 
 DRIVER = "gpu.example.com"
 GPU = f'device.attributes["{DRIVER}"]'
+UNHASHABLE = "internal error: runtime error: hash of unhashable type cel.Semver"
+QUALIFIER = "invalid qualifier type: cel.Quantity"
 DEVICE = Device(
     "gpu-0",
     {
@@ -210,6 +212,16 @@ def test_what_an_expression_answers(expression: str, expected: bool) -> None:
             ),
         ),
         ('semver("1.0") == semver("1.0.0")', "No Major.Minor.Patch elements found"),
+        (f'{GPU}.driverVersion in ["1.0.0"]', UNHASHABLE),
+        (f'{GPU}.driverVersion in ["1.0.0"] || true', UNHASHABLE),
+        (f'[1].exists(x, {GPU}.driverVersion in ["1.0.0"])', UNHASHABLE),
+        (f"{GPU}.driverVersion in {{device.driver: 1}}", UNHASHABLE),
+        (f"{{{GPU}.driverVersion: 1}}.size() == 1 || true", UNHASHABLE),
+        ('dyn(b"a") in {"x": 1}', UNHASHABLE.replace("cel.Semver", "types.Bytes")),
+        (f"{GPU}[{GPU}.driverVersion] == 1", "invalid qualifier type: cel.Semver"),
+        (f'{{"a": 1}}[?{GPU}.driverVersion].hasValue()', "invalid qualifier type: cel.Semver"),
+        (f"[1, 2][{GPU}.driverVersion] == 1", "invalid qualifier type: cel.Semver"),
+        (f'{{"a": 1}}[dyn(device.capacity["{DRIVER}"].memory)] == 1', QUALIFIER),
         (
             f"{GPU}.index",
             (

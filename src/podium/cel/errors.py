@@ -7,8 +7,12 @@ class CelError(Exception):
     """An evaluation failed; the text is that of kube-scheduler."""
 
 
-class CostError(CelError):
-    """The limit of cost was exceeded; no operator absorbs this."""
+class AbortError(CelError):
+    """The evaluation ended at once; no operator absorbs this."""
+
+
+class CostError(AbortError):
+    """The limit of cost was exceeded."""
 
 
 class CompileError(Exception):

@@ -26,7 +26,7 @@ from podium.cel.checked_expression import (
     Select,
 )
 from podium.cel.costs import LIST_COST, MAP_COST, Cost, call_cost, equality, shorter
-from podium.cel.errors import CelError, CompileError, CostError
+from podium.cel.errors import AbortError, CelError, CompileError, CostError
 from podium.cel.functions import (
     EXTENSIONS,
     METERED,
@@ -41,7 +41,15 @@ from podium.cel.functions import (
     unequal,
 )
 from podium.cel.regular_expressions import PatternError, compile_pattern
-from podium.cel.values import INT_MAX, INT_MIN, NO_SUCH_OVERLOAD, Optional, TypeValue, type_name
+from podium.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    NO_SUCH_OVERLOAD,
+    Optional,
+    Semver,
+    TypeValue,
+    type_name,
+)
 
 COST_LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 #: An evaluation may do this many times more work than it may cost.
@@ -246,7 +254,10 @@ class _Compiler:
             if members is not None and all(map(_is_primitive, members[0])):
                 return _membership(self.step(arguments[0]), members[0])
         self._check_pattern(name, arguments)
-        return _made_call(name, call_cost(name, overloads), list(map(self.step, arguments)))
+        steps = list(map(self.step, arguments))
+        if name == "@in" and isinstance(arguments[1], MapLiteral) and arguments[1].entries:
+            steps[0] = _hashed(steps[0])
+        return _made_call(name, call_cost(name, overloads), steps)
 
     def _check_pattern(self, name: str, arguments: tuple[Node, ...]) -> None:
         """A literal pattern is compiled with the expression."""
@@ -433,7 +444,7 @@ class _Loop(NamedTuple):
                         break
                     try:
                         inner[held] = advance(scope)
-                    except CostError:
+                    except AbortError:
                         raise
                     except CelError as error:
                         inner[held] = error
@@ -486,7 +497,7 @@ def _kept(compute: Callable[[], Any]) -> Any:
     """A value, or the error in its place."""
     try:
         return compute()
-    except CostError:
+    except AbortError:
         raise
     except CelError as error:
         return error
@@ -592,8 +603,31 @@ _KEYS: Final = (bool, int, str)
 _PRIMITIVES: Final = (bool, int, float, str)
 
 
+#: Values that kube-scheduler cannot look up in a map, by the names of their types there.
+_UNHASHABLE: Final = {Semver: "cel.Semver", bytes: "types.Bytes"}
+
+
+def _check_hashable(value: Any) -> None:
+    if type(value) in _UNHASHABLE:
+        name = _UNHASHABLE[type(value)]
+        raise AbortError(f"internal error: runtime error: hash of unhashable type {name}")
+
+
+def _hashed(value: Step) -> Step:
+    """A value that is looked up among the keys of a map literal."""
+
+    def run(scope: EvaluationScope) -> Any:
+        found = value(scope)
+        _check_hashable(found)
+        return found
+
+    return run
+
+
 def _as_key(key: Any) -> Any:
     """A key of a map literal."""
+    if isinstance(key, Semver):
+        _check_hashable(key)
     if not isinstance(key, _KEYS):
         raise CelError(f"unsupported key type: {type_name(key)}")
     return key
@@ -614,7 +648,10 @@ def _membership(value: Step, members: list[Any]) -> Step:
         wanted = value(scope)
         if isinstance(wanted, bool):
             return wanted in booleans
-        return isinstance(wanted, _PRIMITIVES) and wanted in others
+        if isinstance(wanted, _PRIMITIVES):
+            return wanted in others
+        _check_hashable(wanted)
+        return False
 
     return run
 
@@ -713,7 +750,7 @@ def _decided_by(deciding: bool) -> Callable[..., Step]:  # noqa: FBT001 - the va
             for step in steps:
                 try:
                     value = step(scope)
-                except CostError:
+                except AbortError:
                     raise
                 except CelError as error:
                     failed = failed or error
@@ -766,7 +803,7 @@ def _not_strictly_false(step: Step) -> Step:
     def run(scope: EvaluationScope) -> bool:
         try:
             value = step(scope)
-        except CostError:
+        except AbortError:
             raise
         except CelError:
             value = True

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
-from podium.cel.errors import CelError, CostError
+from podium.cel.errors import AbortError, CelError
 from podium.cel.formatting import format_text
 from podium.cel.network import Cidr, Ip, Url, contains, is_valid
 from podium.cel.regular_expressions import Pattern, PatternError, compile_pattern
@@ -203,6 +203,8 @@ def index(holder: Any, key: Any) -> Any:
 
 def find(holder: Any, key: Any) -> tuple[Any] | None:
     """The same, in a tuple; None where there is none."""
+    if isinstance(key, Semver | Quantity):
+        raise CelError(f"invalid qualifier type: cel.{type(key).__name__}")
     if isinstance(holder, DomainMap):
         return (holder.find(key),)
     if isinstance(holder, dict):
@@ -249,7 +251,7 @@ def contained(charge: Charge, value: Any, holder: Any) -> bool:
 def _equals(charge: Charge, one: Any, two: Any) -> bool:
     try:
         return equal(one, two, charge)
-    except CostError:
+    except AbortError:
         raise
     except CelError:
         return False
