@@ -155,6 +155,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(691, id="pods are placed beside one that was made smaller meanwhile"),
         pytest.param(222, id="a claim for extended resources could not be deleted"),
         pytest.param(917, id="the condition of a group could not be written"),
+        pytest.param(3613, id="the text of the condition of a group depends on the order of nodes"),
         pytest.param(3063, id="time passes while the pods of a group are told of"),
         pytest.param(9235, id="a late watch reports a claim as it was before it got devices"),
         pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
