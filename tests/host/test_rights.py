@@ -25,6 +25,7 @@ from podium.host.cluster_run import Lease
 from podium.kube.connections import Answer
 from podium.kube.lease import LeaseTimes
 from podium.library.profile_source import ProfileSource
+from podium.scheduler.placing.device_claims import CLAIMS
 from podium.virtual_cluster.cluster import ReplicaOptions, SimulatedCluster
 from podium.virtual_cluster.in_process_api import InProcessApi
 
@@ -337,8 +338,11 @@ def empty(spaces: ControlPlane) -> Any:
         spaces.call("DELETE", f"{leases}/{lease['metadata']['name']}")
     yield spaces
     spaces.clear_nodes()
-    for item in everything:
-        path = f"{_collection(item)}/{item['metadata']['name']}"
+    paths = [f"{_collection(item)}/{item['metadata']['name']}" for item in everything]
+    with suppress(urllib.error.HTTPError):  # claims that the scheduler made for its pods as well
+        claims = spaces.get(CLAIMS.format("default"))["items"]
+        paths += [f"{CLAIMS.format('default')}/{each['metadata']['name']}" for each in claims]
+    for path in paths:
         with suppress(urllib.error.HTTPError):
             spaces.call("PATCH", path, {"metadata": {"finalizers": None}}, "merge-patch+json")
             spaces.call("DELETE", path, {"gracePeriodSeconds": 0})
