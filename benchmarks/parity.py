@@ -75,10 +75,11 @@ _BURSTS = re.compile(
 )
 #: A row of the table there: release, workers, placements, those different, and when.
 _SAMPLED = re.compile(
-    r"^\| kube-scheduler (v\S+) \| (\w+) \| ([\d,]+) \|.* \| ([\d,]+) \| ([\d-]+) \|$",
+    r"^\| kube-scheduler (v[^|]+) \| (\w+) \| ([\d,]+) \|.* \| ([\d,]+) \| ([\d-]+) \|$",
     re.MULTILINE,
 )
-_JUDGED = "`podium history judge` and the shadow, on a real API server"
+_JUDGED = "`podium history judge`"
+_SHADOWED = f"{_JUDGED} and the shadow, on a real API server"
 _INSIDE = "[checked as it runs](reliability.md)"
 
 
@@ -214,14 +215,16 @@ def _bursts() -> str:
     found, sampled = _BURSTS.search(text), _SAMPLED.findall(text)
     if found is None or not sampled:
         raise SystemExit("docs/history.md does not say what came of a burst")
-    rows = [f"placements of {found[2]} | [none of {found[1]} is different](history.md)"]
+    result = f"placements of {found[2]} | [none of {found[1]} is different](history.md)"
+    rows = [f"{_SHADOWED} | {result}"]
     for version, workers, placements, different, date in sampled:
         named = "worker" if workers == "one" else "workers"
         other = f"kube-scheduler {version}, {workers} {named}, the default share of nodes"
         rows.append(
-            f"placements of {other} | [{different} of {placements} different](history.md) on {date}"
+            f"{_JUDGED} | placements of {other} | "
+            f"[{different} of {placements} different](history.md) on {date}"
         )
-    return "".join(f"| {_JUDGED} | {row} |\n" for row in rows)
+    return "".join(f"| {row} |\n" for row in rows)
 
 
 def _suites() -> Iterator[str]:

@@ -141,6 +141,8 @@ class Plan:
     taints: bool = False
     #: Whether pods may take the place of others.
     preemption: bool = False
+    #: Whether nodes stop to say how much they have of a resource.
+    losses: bool = False
 
 
 def random_plan(dice: Random) -> Plan:
@@ -301,7 +303,7 @@ class LongHistory:
         self._catalog.resource_slices.put(device_slice(node_name, *devices))
 
     def change_node(self) -> None:
-        """A node gets another label, or another of everything."""
+        """A node gets another label, loses a resource, or gets another of everything."""
         if not self._nodes:
             return
         name = self.dice.choice(sorted(self._nodes))
@@ -309,8 +311,11 @@ class LongHistory:
             self._put(name)
             return
         before = self._nodes[name]
-        labels = dict(before.metadata.labels or {}) | {"turn": str(self.dice.randrange(9))}
-        made = node_with_labels(before, labels)
+        if self.plan.losses and self.dice.random() < 0.2:
+            made = node_without(before, self.dice.choice(["cpu", "memory", "pods"]))
+        else:
+            labels = dict(before.metadata.labels or {}) | {"turn": str(self.dice.randrange(9))}
+            made = node_with_labels(before, labels)
         self._nodes[name] = made
         self.simulation.cache.put_node(made)
 
@@ -420,6 +425,14 @@ def node_with_labels(before: Node, labels: Mapping[str, str]) -> Node:
     """The node with other labels."""
     meta = msgspec.structs.replace(before.metadata, labels=dict(labels))
     return msgspec.structs.replace(before, metadata=meta)
+
+
+def node_without(node: Node, resource: str) -> Node:
+    """The node, which does not say that it has any of the resource."""
+    allocatable = dict(node.status.allocatable or {})
+    allocatable.pop(resource, None)
+    status = msgspec.structs.replace(node.status, allocatable=allocatable)
+    return msgspec.structs.replace(node, status=status)
 
 
 def _others() -> list[Any]:

@@ -324,4 +324,5 @@ def wild_plan(dice: Random) -> Plan:
         features=True,
         taints=dice.random() < 0.5,
         preemption=dice.random() < 0.6,
+        losses=dice.random() < 0.3,
     )

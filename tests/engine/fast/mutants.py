@@ -13,12 +13,13 @@ from unittest.mock import patch
 from podium.engine.fast import row_answers
 from podium.engine.fast.answer_columns import AnswerColumns
 from podium.engine.fast.class_answers import ClassAnswers, _Steady
-from podium.engine.fast.row_answers import RowAnswers
+from podium.engine.fast.row_answers import BlockRules, RowAnswers
 from podium.engine.fast.score_index import UNFIT, ScoreIndex
 from podium.engine.framework.plan import RulePlan
 from podium.engine.preemption.kept_victims import KeptVictims
 from podium.engine.rows.row_groups import GroupLayouts
 from podium.engine.state.journal import Follower
+from podium.engine.state.pod_class import KeptPerClass
 
 Mutant = Callable[[], AbstractContextManager[None]]
 
@@ -227,6 +228,45 @@ def half_of_the_pods_count() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def groups_stay() -> Iterator[None]:
+    """The groups with feasible rows stay the same while the pods of a row change."""
+    put = ScoreIndex.put
+
+    def silent(self: ScoreIndex, row: int, total: int) -> None:
+        before = self._at
+        put(self, row, total)
+        self._at = before
+
+    with patch.object(ScoreIndex, "put", silent):
+        yield
+
+
+@contextmanager
+def blocks_hold() -> Iterator[None]:
+    """Whether blocks of numbers may be used is asked once."""
+    holds = BlockRules._holds
+
+    def first(self: BlockRules, view: Any) -> bool:
+        if self._held[0] == (-1, -1):
+            return holds(self, view)
+        return self._held[1]
+
+    with patch.object(BlockRules, "_holds", first):
+        yield
+
+
+@contextmanager
+def values_of_classes_stay() -> Iterator[None]:
+    """What a rule keeps for a class of pods is found once."""
+
+    def of(self: Any, cls: Any, state: object, find: Callable[[], Any]) -> Any:
+        return cls.memo.setdefault(self, (state, find()))[1]
+
+    with patch.object(KeptPerClass, "of", of):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     forgotten_verdict,
     index_is_not_told,
@@ -246,4 +286,7 @@ MUTANTS: tuple[Mutant, ...] = (
     keys_stay,
     scores_stay,
     half_of_the_pods_count,
+    groups_stay,
+    blocks_hold,
+    values_of_classes_stay,
 )

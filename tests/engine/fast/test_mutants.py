@@ -18,6 +18,7 @@ PLANS = (
     Plan("v1.13", TUNINGS[1], nodes=40, classes=15, features=True),
     Plan("v1.36", TUNINGS[0], nodes=40, classes=15, features=True),
     Plan("v1.13", TUNINGS[2], nodes=20, classes=6, features=True, taints=True),
+    Plan("v1.36", TUNINGS[0], nodes=20, classes=6, losses=True),
 )
 #: So many decisions of each plan, twice.
 DECISIONS = 400
