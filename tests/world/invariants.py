@@ -355,12 +355,12 @@ def _torn_groups(world: World) -> Iterator[str]:
         group = member_of.get(placement.uid)
         if group is not None:
             placed[group].add(placement.uid)
-            at_once[group, placement.time, placement.replica] |= {
+            at_once[group, placement.cycle, placement.replica] |= {
                 uid for uid in placed[group] if gone.get(uid, math.inf) > placement.pods_seen
             }
-    for (group, time, replica), uids in at_once.items():
+    for (group, _, replica), uids in at_once.items():
         if len(uids) < min(groups[group]):
-            yield f"{replica} places {len(uids)} pods of group {group} at {time:.3f} s"
+            yield f"{replica} places {len(uids)} pods of group {group}"
 
 
 def _least(group: Any) -> int:
