@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from builders import ZONE, node, objects, pod, profile, simulation
+from builders_v1_36 import spec_with
 from podium.cluster.simulation import Simulation
 from podium.engine.rules.nodes import EqualPriority
+from podium.generations.known import GENERATIONS
 from podium.objects.kinds.node import Node
+from podium.objects.kinds.pod import SchedulingGate
+from podium.profiles.config.build import default_config, from_config
+from podium.profiles.policy.build import Options
 
 CPU = {"cpu": 1}
 
@@ -252,3 +257,15 @@ def test_a_successful_preemption_leaves_a_promise(after: str) -> None:
         assert promised(made) == {"n": ["p"]}
     else:
         assert retry.decision.node == "n"
+
+
+@pytest.mark.parametrize(("release", "fits"), [("v1.36", True), ("v1.37", False)])
+def test_the_nomination_of_a_gated_pod_counts_from_v1_37_on(release: str, *, fits: bool) -> None:
+    [chosen] = from_config(default_config(generation=GENERATIONS[release]), Options())
+    made = Simulation(chosen)
+    made.load(objects(node("a", cpu="2")))
+    held = pod("held", requests={"cpu": "2"}, nominated="a")
+    gated = spec_with(held, scheduling_gates=[SchedulingGate("g")])
+    _, step = made.run([gated, pod("p", requests={"cpu": "1"})])
+
+    assert (step.decision.node == "a") is fits

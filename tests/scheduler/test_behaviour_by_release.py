@@ -17,9 +17,14 @@ def test_pods_are_nominated_before_they_are_bound(name: str, *, nominates: bool)
     assert behaviour_of(GENERATIONS[name]).nominates_before_binding is nominates
 
 
+@pytest.mark.parametrize(("name", "counts"), [("v1.13", False), ("v1.36", False), ("v1.37", True)])
+def test_the_nomination_of_a_gated_pod_counts(name: str, *, counts: bool) -> None:
+    assert behaviour_of(GENERATIONS[name]).queue.nominates_gated is counts
+
+
 @pytest.mark.parametrize("name", ["v1.36", "v1.37"])
 def test_entities_are_counted_as_the_release_counts_them(name: str) -> None:
-    counts = GENERATIONS[name].conduct.counts_entities
+    counts = GENERATIONS[name].conduct.queues_entities
     metrics = Metrics(counts_entities=counts)
     metrics.queued("active", "PodAdd", 2)
     metrics.pending = lambda: {"backoff": 3}

@@ -355,12 +355,12 @@ def _torn_groups(world: World) -> Iterator[str]:
         group = member_of.get(placement.uid)
         if group is not None:
             placed[group].add(placement.uid)
-            at_once[group, placement.time, placement.replica] |= {
+            at_once[group, placement.cycle, placement.replica] |= {
                 uid for uid in placed[group] if gone.get(uid, math.inf) > placement.pods_seen
             }
-    for (group, time, replica), uids in at_once.items():
+    for (group, _, replica), uids in at_once.items():
         if len(uids) < min(groups[group]):
-            yield f"{replica} places {len(uids)} pods of group {group} at {time:.3f} s"
+            yield f"{replica} places {len(uids)} pods of group {group}"
 
 
 def _least(group: Any) -> int:
@@ -821,6 +821,8 @@ def fresh_findings(world: World, start: int) -> Iterator[str]:
     for entry in world.history[start:]:
         if entry.writer != "fresh" or entry.kind in {"Event", "Lease"}:
             continue
+        if entry.kind == "PodGroup" and _group_says(entry.before) == _group_says(entry.after):
+            continue
         what = f"{entry.type} {entry.kind} {_name(entry.after or entry.before)}"
         if entry.kind == "Pod" and entry.after is not None and entry.before is not None:
             if is_repetition(entry):
@@ -836,6 +838,12 @@ def fresh_findings(world: World, start: int) -> Iterator[str]:
             else:
                 what = f"pod {_name(entry.after)}: {_difference(before, after)}"
         yield f"a fresh scheduler finds something to do: {what}"
+
+
+def _group_says(group: Any) -> Any:
+    """What a group says, without times and texts, which depend on the node that is tried first."""
+    conditions = ((group or {}).get("status") or {}).get("conditions") or ()
+    return [(each["type"], each["status"], each.get("reason")) for each in conditions]
 
 
 def said_by(pod: Any) -> Any:

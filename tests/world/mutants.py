@@ -6,6 +6,7 @@ A mutant is a context in which one part of the program is replaced by a wrong on
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple
@@ -13,8 +14,10 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
+from podium.engine.state.devices import ResourceClaims
 from podium.host.cluster_run import ClusterRun
 from podium.host.scheduler_host import SchedulerHost
+from podium.kube import errors
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.kube.connections import Answer
@@ -22,10 +25,11 @@ from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.failure_log import FailureLog
 from podium.kube.lease import LeaderElector
 from podium.kube.reflector import Reflector
+from podium.past.format.writing import HistoryWriter
 from podium.scheduler.placing import failure_handler
 from podium.scheduler.placing.binder import Binder, NotBoundError
 from podium.scheduler.placing.failure_handler import FailureHandler
-from podium.scheduler.placing.status_writers import PodStatusWriter
+from podium.scheduler.placing.status_writers import GroupStatusWriter, PodStatusWriter
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
 from podium.scheduler.state.object_index import ObjectIndex
@@ -371,6 +375,40 @@ def shadow_stays_behind() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def pauses_without_bound() -> Iterator[None]:
+    """A pause of hours is made when an API server asks for it."""
+    with patch.object(errors, "LONGEST_PAUSE_SECONDS", math.inf):
+        yield
+
+
+@contextmanager
+def full_disk_ends_recording() -> Iterator[None]:
+    """A history that could not be written once is not written again."""
+    with patch.object(HistoryWriter, "wants_checkpoint", property(lambda _: False)):
+        yield
+
+
+@contextmanager
+def made_claims_keep_devices() -> Iterator[None]:
+    """The devices of a claim that was made for a pod are not given back with the reservation."""
+    rename = ResourceClaims.rename_in_flight
+
+    def renamed(self: Any, before: str, now: str) -> None:
+        rename(self, before, now)
+        self._renamed.clear()
+
+    with patch.object(ResourceClaims, "rename_in_flight", renamed):
+        yield
+
+
+@contextmanager
+def unwritten_conditions_count_as_written() -> Iterator[None]:
+    """The condition of a group that could not be written is taken for written."""
+    with patch.object(GroupStatusWriter, "_take_back", lambda *_: None):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(retry_without_backoff, 3, "more requests were sent"),
     Mutant(forgotten_undo, 13, "assumed pods"),
@@ -398,4 +436,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(a_page_is_a_list, 18, "and again at"),
     Mutant(goes_on_after_the_lease, 10, "after it has lost the lease"),
     Mutant(shadow_stays_behind, 7, "the shadow is behind"),
+    Mutant(pauses_without_bound, 127, "no rest within"),
+    Mutant(full_disk_ends_recording, 2, "records nothing any more"),
+    Mutant(made_claims_keep_devices, 222, "devices in flight"),
+    Mutant(unwritten_conditions_count_as_written, 917, "MODIFIED PodGroup"),
 )

@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from podium.engine.framework.decision import Decision
 from podium.engine.framework.tuning import Tuning
 from podium.errors import InputError
 from podium.host.cluster_run import Lease
@@ -117,6 +118,8 @@ class Placement:
     node: str
     pods_seen: int
     nodes_seen: int
+    #: The time of the decision about the pod's group, by the clock of the replica.
+    cycle: float
 
 
 @dataclass(slots=True)
@@ -189,6 +192,7 @@ class Machine(Observer):
         assert replica is not None
         world.attempts[result.pod.uid] += 1
         world.tries.append((world.cluster.time, replica.name, result.pod.key))
+        world.decisions.append((world.cluster.time, replica.name, result.decision))
         if result.pod.group:
             about = f"group {result.pod.group}"
             world.tries.append((world.cluster.time, replica.name, about))
@@ -201,8 +205,9 @@ class Machine(Observer):
         self._seen = None
         if result.decision.node is not None:
             place = (result.pod.uid, result.decision.node)
+            cycle = 0.0 if result.group is None else result.group.decided_at
             world.placements.append(
-                Placement(world.cluster.time, replica.name, *place, pods, nodes)
+                Placement(world.cluster.time, replica.name, *place, pods, nodes, cycle)
             )
         if world.stall_seconds:
             world.stalls.append((world.cluster.time, world.stall_seconds))
@@ -241,6 +246,8 @@ class World:
         self.history: list[Entry] = []
         self.placements: list[Placement] = []
         self.attempts: Counter[str] = Counter()
+        #: Every decision, with its time and replica.
+        self.decisions: list[tuple[float, str, Decision]] = []
         #: What the replicas have told of failures, when they attempted which pods, and their ends.
         self.lines: list[Line] = []
         self.tries: list[tuple[float, str, str]] = []
@@ -726,6 +733,9 @@ class World:
         """Compare the replicas with the API server, then with a replica that saw none of it."""
         for replica in self._alive():
             self.findings += invariants.state_findings(self, replica)
+            history = replica.run.host.history
+            if history is not None and (history._writer is None or history._writer.failure):
+                self.findings.append(f"{replica.name} records nothing any more")
         self.findings += invariants.stored_findings(self)
         self.is_closing = True
         before = len(self.history)

@@ -8,21 +8,31 @@ A failing seed is repeated and made smaller by
 from __future__ import annotations
 
 import hashlib
+import html
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
 
-from world import changes
+from podium.engine.fast.answer_columns import AnswerColumns
+from podium.engine.fast.class_answers import ClassAnswers
+from podium.engine.fast.score_index import ScoreIndex
+from podium.engine.preemption.batch_filter import BatchTrial
+from podium.engine.preemption.kept_victims import KeptVictims
+from world import changes, invariants
 from world.__main__ import one, summary
 from world.mutants import doubled_bind, retry_without_backoff
+from world.page import page_of
 from world.plan import (
     ACCIDENTS,
     CHANGES,
@@ -44,7 +54,8 @@ from world.plan import (
     Plan,
     make_plan,
 )
-from world.run import run_plan, run_seeds
+from world.rules import ANNOTATION
+from world.run import Entry, run_plan, run_seeds
 from world.shrink import shrunk
 
 ROOT = Path(__file__).parents[2]
@@ -144,6 +155,8 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(691, id="pods are placed beside one that was made smaller meanwhile"),
         pytest.param(222, id="a claim for extended resources could not be deleted"),
         pytest.param(917, id="the condition of a group could not be written"),
+        pytest.param(3613, id="the text of the condition of a group depends on the order of nodes"),
+        pytest.param(3063, id="time passes while the pods of a group are told of"),
         pytest.param(9235, id="a late watch reports a claim as it was before it got devices"),
         pytest.param(7719, id="v1.13 wakes no pod when a nominated one is deleted"),
         pytest.param(302057, id="the API server denies a pod that an extender has bound"),
@@ -171,6 +184,20 @@ def test_a_seed_is_a_page(
     assert "Everything holds." in text
     assert all(f'class="{kind}"' in text for kind in ("write", "fault", "decision"))
     assert "is bound to" in text
+    assert "waits: 0/" in text
+    assert "faults and changes cease" in text
+
+
+def test_the_page_of_a_failing_seed_leads_to_what_happened() -> None:
+    with doubled_bind():
+        text, outcome = page_of(make_plan(0))
+
+    assert 'class="finding"' in text
+    time = re.search(r'<a href="#t([\d.]+)">', text)
+    assert time is not None
+    assert f'id="t{time[1]}"' in text
+    assert 'class="write marked"' in text
+    assert all(each in html.unescape(re.sub("<[^>]+>", "", text)) for each in outcome.findings)
 
 
 DIGEST = """
@@ -247,6 +274,93 @@ def state_of(pod: Any) -> str:
     return next((state for state, holds in found if holds), "new")
 
 
+#: Ways of computing in the engine that small thresholds lead to.
+WAYS: tuple[tuple[type, str], ...] = (
+    (AnswerColumns, "write"),
+    (AnswerColumns, "write_row"),
+    (ScoreIndex, "put"),
+    (ScoreIndex, "best"),
+    (ClassAnswers, "best_of_groups"),
+    (ClassAnswers, "_filtered"),
+    (KeptVictims, "put"),
+    (KeptVictims, "put_row"),
+    (KeptVictims, "listed"),
+    (BatchTrial, "filter"),
+)
+
+
+def counted(counts: Counter[str], owner: type, name: str) -> AbstractContextManager[Any]:
+    """Count how often a method of the engine has an answer."""
+    method = getattr(owner, name)
+    counts[f"{owner.__name__}.{name}"] = 0
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        found = method(*arguments, **options)
+        counts[f"{owner.__name__}.{name}"] += found is not None or name.startswith(("put", "write"))
+        return found
+
+    return patch.object(owner, name, called)
+
+
+def seeds_with_features() -> list[int]:
+    """The first seeds that have each feature, four of each."""
+    found: dict[str, list[int]] = {}
+    for seed in range(400):
+        for name in make_plan(seed).features:
+            found.setdefault(name, []).append(seed)
+    return sorted({seed for seeds in found.values() for seed in seeds[:4]})
+
+
+@pytest.fixture(scope="module")
+def happened() -> tuple[Counter[str], Counter[str]]:
+    """What came of seeds with features: their effects, and the ways of the engine."""
+    effects: Counter[str] = Counter()
+    ways: Counter[str] = Counter()
+    with ExitStack() as stack:
+        for owner, name in WAYS:
+            stack.enter_context(counted(ways, owner, name))
+        for outcome in run_seeds(seeds_with_features()):
+            for entry in outcome.history:
+                effects.update(effects_of(entry))
+            effects += Counter({what: outcome.injected[what] for what in INJECTED})
+    return effects, ways
+
+
+INJECTED = ("reconfigure", "fill-disk", "stall", "change-certificate", "bind 429-after")
+
+
+def effects_of(entry: Entry) -> Iterator[str]:
+    """What a write shows of the features of a plan."""
+    after, before = entry.after, entry.before
+    if entry.kind == "ResourceClaim" and after is not None:
+        made = "extended" if (after["metadata"].get("annotations")) else "device"
+        if (after.get("status") or {}).get("allocation"):
+            yield f"{made} claims with devices"
+    if entry.kind != "Pod" or after is None or before is None:
+        return
+    spec, metadata = after["spec"], after["metadata"]
+    if invariants.is_binding(entry) and entry.writer:
+        yield from (name for name, holds in bound_with(spec, metadata) if holds)
+    if [each["resources"] for each in before["spec"]["containers"]] != [
+        each["resources"] for each in spec["containers"]
+    ]:
+        yield "pods resized"
+    for each in after["status"].get("conditions") or ():
+        if "CEL runtime error" in each.get("message", ""):
+            yield "expressions that fail"
+
+
+def bound_with(spec: Any, metadata: Any) -> Iterator[tuple[str, bool]]:
+    """What a bound pod has of the features of a plan."""
+    yield "bound with claims", bool(spec.get("resourceClaims"))
+    yield "bound with a slot", ANNOTATION in (metadata.get("annotations") or {})
+    yield "bound by the second profile", spec.get("schedulerName") == "second"
+    yield "bound with a group", bool(spec.get("schedulingGroup"))
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    terms = (spec.get("affinity") or {}).values()
+    yield "bound with preferences", any(preferred in each for each in terms)
+
+
 @pytest.mark.slow
 def test_pods_are_deleted_in_every_state() -> None:
     """Also those that last for a moment: in 100 seeds each state is met."""
@@ -263,6 +377,23 @@ def test_pods_are_deleted_in_every_state() -> None:
     wanted = "new gated unschedulable nominated assumed bound running finished terminating"
     assert set(states) == set(wanted.split())
     assert min(states.values()) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_feature_has_effects(happened: tuple[Counter[str], ...]) -> None:
+    effects = happened[0]
+    wanted = {"device claims with devices", "extended claims with devices", "bound with claims"}
+    wanted |= {"bound with a slot", "bound by the second profile", "bound with a group"}
+    wanted |= {"bound with preferences", "pods resized", "expressions that fail", *INJECTED}
+    assert {name for name, count in effects.items() if count} == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_engine_computes_in_each_of_its_ways(happened: tuple[Counter[str], ...]) -> None:
+    ways = happened[1]
+    assert min(ways.values()) > 0, ways
 
 
 def test_every_kind_of_change_is_planned() -> None:

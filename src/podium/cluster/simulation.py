@@ -232,7 +232,10 @@ class Simulation:
         return any(gate.hold(incoming, self.cache.columns) for gate in self.profile_of(pod).gates)
 
     def _renominate(self, pod: Pod) -> None:
-        if pod.status.nominated_node_name and not self._is_held(pod):
+        generation = self.profile.generation
+        counts_held = generation is not None and generation.conduct.queues_entities
+        counts = counts_held or not self._is_held(pod)
+        if pod.status.nominated_node_name and counts:
             self.nominate(pod, pod.status.nominated_node_name)
 
     def _retry(self, pod: Pod, *, recording: bool) -> Iterator[Step]:

@@ -219,5 +219,5 @@ V1_37: Final = V1_36.having(
         deleted_claims_count=True,
         unscheduled="UnscheduledPod",
     ),
-    conduct=Conduct(counts_entities=True, binding_pauses=(0.01, 0.05, 0.25)),
+    conduct=Conduct(queues_entities=True, binding_pauses=(0.01, 0.05, 0.25)),
 )

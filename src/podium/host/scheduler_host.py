@@ -118,7 +118,7 @@ class SchedulerHost:
         self.scheduler: Scheduler | None = None
         self._event_recorder: EventRecorder | None = None
         self._timings = RuleTimings(self._clocks.timer)
-        entities = chosen.generation.conduct.counts_entities
+        entities = chosen.generation.conduct.queues_entities
         self.metrics = Metrics(self._timings, self._clocks.steady, counts_entities=entities)
         self.decisions = DecisionLog()
         self.shadow = _new_shadow() if options.shadow else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -669,6 +670,15 @@ def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     waiting.update(gated, free)
     assert names(waiting) == ["p"]
     assert waiting.nominated_on("n") == (free,)
+
+
+def test_the_nomination_of_a_gated_pod_counts_where_the_queue_holds_entities() -> None:
+    options = replace(OF_CONFIGURATIONS, nominates_gated=True)
+    waiting = SchedulingQueue(Clock(), HintRules(lambda _: {}), options)
+    gated = pod("p", gates=[{"name": "g"}], nominated="n")
+
+    assert waiting.add(gated) is Pool.GATED
+    assert waiting.nominated_on("n") == (gated,)
 
 
 def test_a_gated_pod_that_is_looked_at_stays_gated() -> None:

@@ -68,6 +68,8 @@ class QueueOptions:
     pop_resting: bool = False
     #: Whether a nomination survives an update of the pod that does not know of it.
     keep_unwritten_nominations: bool = False
+    #: Whether the nomination of a new pod counts while a gate holds it.
+    nominates_gated: bool = False
 
 
 #: Of schedulers that Policy files configure.
@@ -400,7 +402,7 @@ class SchedulingQueue:
 
     def _add(self, queued: QueuedPod, now: float) -> Pool:
         pool = self._enter(queued, Wake.NOW, now)
-        if pool is Pool.ACTIVE:
+        if pool is Pool.ACTIVE or self._options.nominates_gated:
             self._nominations.refresh(queued.pod)
         return pool
 

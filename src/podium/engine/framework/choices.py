@@ -113,8 +113,8 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     clears_without_post_filter: bool = True
     #: Seconds before a binding is sent again that the API server could not serve (500, 503).
     binding_pauses: tuple[float, ...] = ()
-    #: Whether metrics count queued entities (pods and groups) beside pods.
-    counts_entities: bool = False
+    #: Whether the queue holds entities: metrics count them, and nominations of gated pods count.
+    queues_entities: bool = False
 
 
 class ExtenderProtocol(msgspec.Struct, frozen=True, kw_only=True):

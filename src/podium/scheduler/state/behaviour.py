@@ -104,4 +104,5 @@ def behaviour_of(generation: Generation) -> Behaviour:
         return OF_POLICIES
     on = {gate.name for gate in generation.gates if gate.default}
     nominates = "NominatedNodeNameForExpectation" in on
-    return replace(OF_CONFIGURATIONS, nominates_before_binding=nominates)
+    queue = replace(OF_CONFIGURATIONS.queue, nominates_gated=generation.conduct.queues_entities)
+    return replace(OF_CONFIGURATIONS, queue=queue, nominates_before_binding=nominates)
