@@ -21,7 +21,8 @@ VARIABLES = variables_of("gpu.example.com", Device("gpu-0", {}, {}))
 def answer(expression: str) -> bool | CelError:
     compiled = compile_expression(expression)
     assert isinstance(compiled, CompiledExpression), str(compiled)
-    return compiled.judge(VARIABLES).result
+    found: bool | CelError = compiled.judge(VARIABLES).result
+    return found
 
 
 def test_formats_and_addresses_are_those_of_kube_scheduler() -> None:

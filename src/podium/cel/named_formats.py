@@ -5,7 +5,6 @@ Upstream: staging/src/k8s.io/apiserver/pkg/cel/library/format.go, Kubernetes v1.
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -28,6 +27,7 @@ _BYTE: Final = (
     r"^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=|[A-Za-z0-9+\/]{4})$"
 )
 _TIME: Final = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"
+_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
@@ -71,8 +71,8 @@ def _is_date(text: str) -> bool:
     if not _matching(_DATE)(text):
         return False
     year, month, day = map(int, text.split("-"))
-    # The calendar of Python has no year 0, which is a leap year as 2000 is.
-    return 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year or 2000, month)[1]
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= month <= 12 and 1 <= day <= (29 if month == 2 and leap else _DAYS[month - 1])
 
 
 def _is_moment(text: str) -> bool:
