@@ -155,6 +155,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(691, id="pods are placed beside one that was made smaller meanwhile"),
         pytest.param(222, id="a claim for extended resources could not be deleted"),
         pytest.param(650, id="a step before the binding that fails is told with the binding"),
+        pytest.param(2001, id="a pod is changed between its decision and the record of that"),
         pytest.param(3501, id="the API server denies the victim of a group, which is there"),
         pytest.param(500112, id="the lease is lost while a replica ends its requests"),
         pytest.param(917, id="the condition of a group could not be written"),
