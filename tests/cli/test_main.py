@@ -14,6 +14,7 @@ import yaml
 
 import podium as package
 from cli.conftest import Files, Podium
+from library.test_cluster_release import VERSION, api_server
 from manifests import FIVE, pod
 from podium.cli import main as entry
 
@@ -119,16 +120,24 @@ def test_a_measurement_imports_nothing_that_makes_pages() -> None:
 
 
 def test_the_long_lists_are_asked_for_before_the_scheduler_is_imported() -> None:
-    imported = python(
-        "-c", "import sys, podium.host.cluster_program; print(*sys.modules)"
-    ).stdout.split()
+    code = (
+        "import sys, podium.host.cluster_program as program;"
+        "program.run_cluster = lambda *_, **__: print(*sys.modules);"
+        "from podium.cli.main import run; run(sys.argv[1:])"
+    )
+    with api_server(VERSION) as cluster:
+        ended = python("-c", code, "run", "--server", cluster, timeout=60)
+    imported = ended.stdout.split()
 
     later = (
         "numpy",
         "podium.engine",
+        "podium.past",
+        "podium.profiles",
         "podium.scheduler.state.informers",
         "podium.objects.kinds.registry",
     )
+    assert "decided as v1.37" in ended.stderr
     assert "podium.scheduler.state.begun_lists" in imported
     assert not [name for name in imported if name.startswith(later)]
 

@@ -13,9 +13,12 @@ from builders import node
 from podium.cluster.queue.entities import Pool
 from podium.engine.cycle.cycle import NO_NODES
 from podium.engine.framework.decision import Preemption, Victims
+from podium.engine.framework.group_decision import GroupPreemption
 from podium.engine.framework.rule import Refused
 from podium.engine.state.verdicts import Verdict, Verdicts
+from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.pod_group import PodGroup
 from podium.scheduler.placing.status_writers import FailedAttempt
 from scheduler.fakes import LOST, VERSIONS, Cluster, cluster, refused, running, waiting
 
@@ -417,6 +420,31 @@ def test_a_victim_that_is_gone_does_not_keep_the_others(request_name: str) -> No
         "default/two"
     ]
     assert made.pool(waiting()) is Pool.ACTIVE  # in case the victim is there after all
+
+
+@pytest.mark.parametrize("request_name", ["status", "delete"])
+def test_a_victim_of_a_group_that_is_said_to_be_gone_counts_as_it_is_known(
+    request_name: str,
+) -> None:
+    one, two = running("one"), running("two")
+    made = cluster(one, two)
+    made.api.script(request_name, refused(404))
+    group = PodGroup(metadata=ObjectMeta(name="g", uid="g"))
+    found = GroupPreemption((one.key, two.key), (one.uid, two.uid), ("n1", "n1"))
+
+    async def run() -> None:
+        made.actions.failure_handler.evict_for_group(group, found, "default-scheduler")
+        assert is_terminating(made, one)
+        await made.finish()
+
+    asyncio.run(run())
+
+    assert ["default/two", "two"] in made.api.named("delete")
+    assert not is_terminating(made, one)
+    assert is_terminating(made, two)
+    assert [about for about, reason, _ in made.events.written if reason == "Preempted"] == [
+        "default/two"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,19 @@ def test_an_abandoned_scheduler_waits_for_no_binding() -> None:
     assert made.nodes() == {"a": ""}
 
 
+def test_a_stopped_scheduler_that_is_abandoned_waits_no_longer() -> None:
+    with world(node("n1"), pod("a"), slow=True) as made:
+        made.run_for(1)
+        made.scheduler.stop()
+        made.run_for(1)
+        made.scheduler.abandon()
+        made.run_for(0.1)
+        assert made.task.done()
+        made.run_for(10)
+
+    assert made.nodes() == {"a": ""}
+
+
 def test_a_scheduler_that_is_stopped_while_it_lists_ends() -> None:
     with world(node("n1"), pod("a")) as made:
         made.scheduler.stop()

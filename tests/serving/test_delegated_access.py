@@ -17,6 +17,9 @@ from podium.kube.errors import ApiError, UnreachableError
 from podium.serving.access import delegated_access
 from podium.serving.access.delegated_access import (
     ACCESS_REVIEWS,
+    MOST_ANONYMOUS_REVIEWS,
+    MOST_ANONYMOUS_WAITING,
+    MOST_KEPT,
     MOST_REVIEWS,
     MOST_WAITING,
     TOKEN_REVIEWS,
@@ -214,6 +217,59 @@ def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait() -> None:
     assert most == MOST_REVIEWS
     assert codes.count(429) == 200 - MOST_WAITING
     assert codes.count(401) == MOST_WAITING
+
+
+def test_requests_without_credentials_leave_room_for_those_with_a_token() -> None:
+    """Nobody needs a token to ask for ever new paths; readers are served beside them."""
+    port = Port()
+    create = port.reviews.create
+    under_way = most = 0
+
+    async def hangs_for_strangers(path: str, obj: dict[str, Any]) -> Any:
+        nonlocal under_way, most
+        if obj["spec"].get("user") == "system:anonymous":
+            under_way += 1
+            most = max(most, under_way)
+            await answered.wait()
+            under_way -= 1
+        return await create(path, obj)
+
+    port.reviews.create = hangs_for_strangers  # type: ignore[method-assign]
+    answered = asyncio.Event()
+
+    async def ask(path: str, *headers: tuple[bytes, bytes]) -> int:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "path": path, "method": "GET", "headers": headers}
+        await port.app(scope, None, send)
+        return int(sent[0]["status"])
+
+    async def run() -> tuple[int, list[int]]:
+        strangers = [asyncio.ensure_future(ask(f"/{number}")) for number in range(2 * MOST_WAITING)]
+        await asyncio.sleep(0)
+        reader = await asyncio.wait_for(ask("/metrics", (b"authorization", b"Bearer good")), 5)
+        answered.set()
+        return reader, await asyncio.gather(*strangers)
+
+    reader, codes = asyncio.run(run())
+
+    assert reader == 200
+    assert most == MOST_ANONYMOUS_REVIEWS
+    assert codes.count(403) == MOST_ANONYMOUS_WAITING
+    assert codes.count(429) == 2 * MOST_WAITING - MOST_ANONYMOUS_WAITING
+
+
+def test_paths_that_strangers_ask_for_do_not_push_out_the_answers_for_others(port: Port) -> None:
+    assert port.get("/metrics", "Bearer good")[0] == 200
+    for number in range(MOST_KEPT + 1):
+        port.get(f"/{number}")
+    port.reviews.asked.clear()
+
+    assert port.get("/metrics", "Bearer good")[0] == 200
+    assert port.reviews.asked == []
 
 
 def test_a_review_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,10 +70,12 @@ def _unfinalize(registry: Registry, pod: Any) -> None:
 
 
 def let_go(registry: Registry, name: str) -> None:
-    """Remove what keeps a pod that is being deleted."""
+    """Remove a pod, also one that something keeps while it is being deleted."""
     pod = registry.find("Pod", name, "default")
     if pod is not None:
         _unfinalize(registry, pod)
+        if not pod["metadata"].get("deletionTimestamp"):
+            _delete(registry, pod, grace=0)
 
 
 def _delete_pod(registry: Registry, rng: random.Random) -> None:

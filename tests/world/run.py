@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from podium.cluster.queue.entities import Pool
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.tuning import Tuning
 from podium.errors import InputError
@@ -613,10 +614,11 @@ class World:
         return invariants.lost_nominations(self) | invariants.waiting_claimants(self)
 
     def _let_go(self) -> bool:
-        """Let pods go that are being deleted and nominated to a node; whether there are any.
+        """Let pods go that hold a nomination and are not attempted any more; whether there are any.
 
-        A nomination that could not be written is held until the pod is gone, as in kube-scheduler.
-        A fresh scheduler would know nothing of it.
+        They are being deleted, or the others of their group are gone. A nomination that could not
+        be written is held until the next attempt or the end of the pod, as in kube-scheduler. A
+        fresh scheduler would know nothing of it.
         """
         leaving = {
             pod.metadata.name
@@ -625,10 +627,19 @@ class World:
             for node in replica.scheduler.queue.nominated_nodes()
             for pod in replica.scheduler.queue.nominated_on(node)
             if pod.metadata.deletion_timestamp is not None
+            or (
+                replica.scheduler.queue.pool_of(pod) in {Pool.GATED, Pool.INCOMPLETE}
+                and not self._is_nominated(pod.name)
+            )
         }
         for name in sorted(leaving):
             changes.let_go(self.cluster.registry, name)
         return bool(leaving)
+
+    def _is_nominated(self, name: str) -> bool:
+        """Whether the API server knows of a nomination of a pod."""
+        pod = self.cluster.registry.find("Pod", name, "default")
+        return pod is not None and bool(pod["status"].get("nominatedNodeName"))
 
     def _only_backs_off(self) -> bool:
         """Whether nothing keeps the cluster from rest but pods that are attempted with pauses."""

@@ -303,6 +303,9 @@ def _must_be_said(sent: Sent) -> str:
         return ""
     code, said = sent.answered, ""
     match sent.verb:
+        case "status" if code != 404 and "extendedResourceClaimStatus" in _status(sent):
+            # A step on the way to the binding, which fails with it.
+            said = f"^pod was not bound pod={_key(sent)} "
         case "list" | "watch" if code != 410:
             said = f"^{re.escape(sent.path)}: "
         case "lease" if sent.method == "GET" and code not in {404, 409}:
@@ -315,6 +318,11 @@ def _must_be_said(sent: Sent) -> str:
         case "event" if code in {403, 409, 410}:
             said = "^an event "
     return said
+
+
+def _status(sent: Sent) -> Any:
+    """What a request writes of a status."""
+    return (sent.body or {}).get("status") or {}
 
 
 def _is_repeated(world: World, refused: Sent, end: float) -> bool:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from podium.cel.named_formats import NamedFormat
 from podium.cel.network import Cidr, Ip, Url
 from podium.cel.values import Optional, Quantity, Semver
 
@@ -24,7 +25,7 @@ MAP_COST: Final = 30
 #: More than any evaluation may cost.
 _MOST_STEPS: Final = 10_000_000
 _SIZED: Final = (str, bytes, list, dict)
-_OPAQUE: Final = (Quantity, Semver, Ip, Cidr, Url)
+_OPAQUE: Final = (Quantity, Semver, Ip, Cidr, Url, NamedFormat)
 
 
 def size_of(value: Any) -> int:
@@ -78,6 +79,12 @@ def _traversed_twice(first: Any, *_: Any) -> int:
 def pattern_cost(text: Any, pattern: Any, *_: Any) -> int:
     """A match looks at each character of a text for each part of a pattern."""
     return _tenth(1 + size_of(text)) * -(-size_of(pattern) // 4)
+
+
+def _validated(named: Any, text: Any) -> int:
+    if not isinstance(named, NamedFormat):
+        return 1
+    return _tenth(1 + size_of(text)) * math.ceil(named.size * 0.25)
 
 
 def _contained(text: Any, part: Any) -> int:
@@ -179,6 +186,7 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
     "join": _joined,
     "find": pattern_cost,
     "findAll": pattern_cost,
+    "validate": _validated,
     "ip": _parsed_ip,
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,

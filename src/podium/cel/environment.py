@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from podium.cel.checked_expression import decode, literal_errors
 from podium.cel.errors import CelError, CompileError
 from podium.cel.evaluation import Evaluated, UnsupportedError, as_answer, compiled, evaluated
+from podium.cel.named_formats import FORMATS
 from podium.cel.values import DomainMap, Quantity, Semver
 from podium.errors import InputError
 
@@ -45,6 +46,7 @@ extensions:
 - {name: bindings, version: "0"}
 """
 #: Functions and their overloads: `target.(arguments) -> result`, with a target for methods.
+#: The library has no way to declare an optional result, which is `dyn` here.
 _DECLARATIONS: Final = """
 quantity            (string) -> quantity
 isQuantity          (string) -> bool
@@ -104,6 +106,8 @@ getHostname         url.() -> string
 getPort             url.() -> string
 getEscapedPath      url.() -> string
 getQuery            url.() -> query
+format.named        (string) -> dyn
+validate            format.(string) -> dyn
 min                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
 max                 ints.() -> int, doubles.() -> double, strings.() -> string, bools.() -> bool
 """
@@ -288,6 +292,7 @@ def _environment() -> Any:
         "query": kind.Map(kind.STRING, kind.List(kind.STRING)),
         "quantity": kind.AbstractType("kubernetes.Quantity"),
         "semver": kind.AbstractType("kubernetes.Semver"),
+        "format": kind.AbstractType("kubernetes.NamedFormat"),
     }
     functions = [
         cel.FunctionDecl(
@@ -327,6 +332,7 @@ def _declared() -> list[tuple[str, list[tuple[list[str], str, bool]]]]:
             for target, given, result in _OVERLOAD.findall(written)
         ]
         found.append((name, overloads))
+    found += [(f"format.{name}", [([], "format", False)]) for name in FORMATS]
     for operator in ("_<_", "_<=_", "_>_", "_>=_"):
         pairs = [(one, one) for one in _COMPARED]
         pairs += [(one, two) for one in _NUMBERS for two in _NUMBERS if one != two]

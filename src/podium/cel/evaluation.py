@@ -40,6 +40,7 @@ from podium.cel.functions import (
     optional_index,
     unequal,
 )
+from podium.cel.named_formats import NamedFormat
 from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.cel.values import (
     INT_MAX,
@@ -604,7 +605,7 @@ _PRIMITIVES: Final = (bool, int, float, str)
 
 
 #: Values that kube-scheduler cannot look up in a map, by the names of their types there.
-_UNHASHABLE: Final = {Semver: "cel.Semver", bytes: "types.Bytes"}
+_UNHASHABLE: Final = {Semver: "cel.Semver", NamedFormat: "cel.Format", bytes: "types.Bytes"}
 
 
 def _check_hashable(value: Any) -> None:
@@ -626,7 +627,7 @@ def _hashed(value: Step) -> Step:
 
 def _as_key(key: Any) -> Any:
     """A key of a map literal."""
-    if isinstance(key, Semver):
+    if isinstance(key, Semver | NamedFormat):
         _check_hashable(key)
     if not isinstance(key, _KEYS):
         raise CelError(f"unsupported key type: {type_name(key)}")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from podium.cel.errors import AbortError, CelError
 from podium.cel.formatting import format_text
+from podium.cel.named_formats import FORMATS, NamedFormat
 from podium.cel.network import Cidr, Ip, Url, contains, is_valid
 from podium.cel.regular_expressions import Pattern, PatternError, compile_pattern
 from podium.cel.times import SECOND, Duration, Timestamp
@@ -913,6 +914,22 @@ def _part(name: str) -> Function:
     return run
 
 
+def named_format(name: Any) -> Optional:
+    """The format of a name, if there is one (`format.named("uuid")`)."""
+    found = FORMATS.get(_take(name, str))
+    return NONE if found is None else Optional(present=True, content=found)
+
+
+def validate(named: Any, text: Any) -> Optional:
+    """The reasons why a text is not of a format; absent if it is."""
+    reasons = _take(named, NamedFormat).reasons(_take(text, str))
+    return Optional(present=True, content=list(reasons)) if reasons else NONE
+
+
+def _constant(value: Any) -> Function:
+    return lambda: value
+
+
 # Optional values ----------------------------------------------------------------------------------
 
 
@@ -1055,6 +1072,9 @@ EXTENSIONS: Final[dict[str, Function]] = {
     "getPort": _of_url(lambda found: found.port),
     "getEscapedPath": _of_url(lambda found: found.escaped_path),
     "getQuery": _of_url(Url.values),
+    "format.named": named_format,
+    **{f"format.{name}": _constant(each) for name, each in FORMATS.items()},
+    "validate": validate,
     "optional.of": optional_of,
     "optional.ofNonZeroValue": optional_of_non_zero,
     "optional.none": optional_none,

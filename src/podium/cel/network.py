@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote
 
 from podium.cel.errors import CelError
 from podium.cel.values import Opaque
+from podium.objects.names import quoted
 
 _URL: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/?#]*))?"
@@ -20,6 +21,14 @@ _URL: Final = re.compile(
     re.DOTALL,
 )
 _HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>.*))?")
+_SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):")
+_USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_PORT: Final = re.compile(r"(:[0-9]*)?")
+_WEB: Final = frozenset({"http", "https"})
+_NOT_IN_HOST: Final = re.compile(
+    r"%(?!25|[89A-Fa-f][0-9A-Fa-f])|[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"%\u0080-\U0010ffff]"
+)
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PREFIX: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 
 
@@ -98,23 +107,16 @@ class Url(Opaque):
     @classmethod
     def parse(cls, text: str) -> Url:
         """What a request could be sent to."""
-        found = _URL.fullmatch(text)
-        problem = ""
-        if not text:
-            problem = "empty url"
-        elif re.search(r"[\x00-\x1f\x7f]", text):
-            problem = "net/url: invalid control character in URL"
-        elif found is None or not (found["scheme"] or text.startswith("/")):
-            problem = "invalid URI for request"
-        else:
-            problem = _host_problem(found["authority"] or "")
+        problem = uri_problem(text)
         if problem:
-            shown = text.replace("\\", "\\\\").replace('"', '\\"')
-            what = f'URL parse error during conversion from string: parse "{shown}": {problem}'
-            raise CelError(what)
+            raise CelError(f"URL parse error during conversion from string: {problem}")
+        found = _URL.fullmatch(text)
         assert found is not None
         host = (found["authority"] or "").rpartition("@")[2]
-        return cls((found["scheme"] or "").lower(), host, found["path"], found["query"] or "")
+        path = found["path"]
+        if found["scheme"] and not path.startswith("/"):
+            path = ""  # `mailto:a@b` has no path
+        return cls((found["scheme"] or "").lower(), host, path, found["query"] or "")
 
     @property
     def hostname(self) -> str:
@@ -141,15 +143,88 @@ class Url(Opaque):
         return made
 
 
-def _host_problem(authority: str) -> str:
-    host = authority.rpartition("@")[2]
-    found = _HOST.fullmatch(host)
-    if found is None:
-        return "missing ']' in host" if "[" in host else f'invalid port ":{host}" after host'
-    port = found["port"]
-    if port and not port.isdigit():
-        return f'invalid port ":{port}" after host'
-    return 'invalid character " " in host name' if " " in host else ""
+def uri_problem(text: str) -> str:
+    """Why a request cannot be sent to this address, as Go words it; empty if it can."""
+    problem = _uri_problem(text)
+    return f"parse {quoted(text)}: {problem}" if problem else ""
+
+
+def _uri_problem(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f]", text):
+        return "net/url: invalid control character in URL"
+    if text in {"", "*"}:
+        return "" if text else "empty url"
+    if text.startswith(":"):
+        return "missing protocol scheme"
+    found = _SCHEME.match(text)
+    scheme = found["scheme"].lower() if found else ""
+    rest = text[found.end() :].partition("?")[0] if found else text.partition("?")[0]
+    if not rest.startswith("/"):
+        return "" if scheme else "invalid URI for request"
+    problem = ""
+    if scheme and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        problem, rest = _authority_problem(scheme, authority), slash + path
+    return problem or _escape_problem(rest)
+
+
+def _authority_problem(scheme: str, authority: str) -> str:
+    user, at, host = authority.rpartition("@")
+    problem = _address_problem(host) if host.startswith("[") else _host_problem(scheme, host)
+    if problem or not at:
+        return problem
+    return _escape_problem(user) if _USER.fullmatch(user) else "net/url: invalid userinfo"
+
+
+def _address_problem(host: str) -> str:
+    """What is wrong with an IPv6 address in brackets and its port."""
+    address, bracket, port = host[1:].rpartition("]")
+    if "[" in host[1:]:
+        return "invalid IP-literal"
+    if not bracket:
+        return "missing ']' in host"
+    if not _PORT.fullmatch(port):
+        return f"invalid port {quoted(port)} after host"
+    number, percent, zone = address.partition("%25")
+    problem = _name_problem(number) or _escape_problem(zone)
+    if problem:
+        return problem
+    try:
+        found = ip_address(number)
+    except ValueError:
+        shown = number + percent.removesuffix("25") + zone
+        return f"invalid host: ParseAddr({quoted(shown)}): unable to parse IP"
+    return "" if isinstance(found, IPv6Address) else "invalid IP-literal"
+
+
+def _host_problem(scheme: str, host: str) -> str:
+    if "[" in host:
+        return "invalid IP-literal"
+    # Only addresses of the web have no colon in the name of their host.
+    _, colon, port = host.partition(":") if scheme in _WEB else host.rpartition(":")
+    if colon and not _PORT.fullmatch(colon + port):
+        return f"invalid port {quoted(colon + port)} after host"
+    return _name_problem(host)
+
+
+def _name_problem(host: str) -> str:
+    """What is wrong with the name of a host, in which only letters beyond ASCII are escaped."""
+    wrong = _NOT_IN_HOST.search(host)
+    if wrong is None:
+        return ""
+    if wrong[0] == "%":
+        return _bad_escape(host, wrong.start())
+    return f"invalid character {quoted(wrong[0])} in host name"
+
+
+def _escape_problem(text: str) -> str:
+    """What is wrong with the first `%` that two hexadecimal digits do not follow."""
+    wrong = _BAD_ESCAPE.search(text)
+    return _bad_escape(text, wrong.start()) if wrong else ""
+
+
+def _bad_escape(text: str, start: int) -> str:
+    return f"invalid URL escape {quoted(text[start : start + 3])}"
 
 
 def _problem(text: str) -> str:

@@ -206,7 +206,7 @@ def run(
         from podium.kube.access import load_access  # noqa: PLC0415
 
         own = RunFlags(**given)
-        _check_plain_http(own, _secure_port(own))
+        _check_ports(own)
         flags = _as_kube_scheduler(flags, own)
         load = partial(load_access, own.kubeconfig, own.context, own.server)
         access = load()
@@ -285,7 +285,6 @@ def _chosen_by_cluster(
 
 def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> RunOptions:
     from podium.host.cluster_run import RunOptions  # noqa: PLC0415
-    from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.scheduler_host import HostOptions  # noqa: PLC0415
     from podium.scheduler.state.options import SchedulerOptions  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import recorded_nodes  # noqa: PLC0415  not needed for the help
@@ -293,6 +292,8 @@ def _options(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Run
     lease = _lease(own, chosen.scheduler_config)
     record = None
     if own.record is not None:
+        from podium.host.history_rules import record_options  # noqa: PLC0415  brings replay
+
         record = record_options(own.record, own.limits.made(), flags, chosen)
     scheduler = SchedulerOptions(
         waits_to_lead=lease is not None,
@@ -329,9 +330,15 @@ def _planner(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Pla
     return process_planner(reach, flags, chosen)
 
 
-def _check_plain_http(own: RunFlags, secure: SecurePort | None) -> None:
-    """Refuse what would serve strangers, unless that is wanted."""
-    if own.allow_plain_http or secure is not None:
+def _check_ports(own: RunFlags) -> None:
+    """Refuse flags of a port that is not served, and what would serve strangers unless wanted."""
+    if own.secure_port:
+        return
+    if own.tls_cert_file or own.tls_private_key_file:
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file need --secure-port")
+    if own.client_ca_file:
+        raise click.UsageError("--client-ca-file needs --secure-port")
+    if own.allow_plain_http:
         return
     if own.listen.port and own.listen.host not in LOOPBACK:
         raise InputError(
@@ -348,13 +355,9 @@ def _check_plain_http(own: RunFlags, secure: SecurePort | None) -> None:
 def _secure_port(own: RunFlags) -> SecurePort | None:
     from podium.host.cluster_run import SecurePort  # noqa: PLC0415  not needed for the help
 
-    certificate, key = own.tls_cert_file or "", own.tls_private_key_file or ""
     if not own.secure_port:
-        if certificate or key:
-            raise click.UsageError("--tls-cert-file and --tls-private-key-file need --secure-port")
-        if own.client_ca_file:
-            raise click.UsageError("--client-ca-file needs --secure-port")
         return None
+    certificate, key = own.tls_cert_file or "", own.tls_private_key_file or ""
     client_ca = own.client_ca_file or ""
     return SecurePort(own.listen.host, own.secure_port, certificate, key, client_ca)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -72,6 +71,8 @@ def cookie_of(headers: Mapping[bytes, bytes], name: str) -> str:
     text = headers.get(b"cookie", b"").decode("latin-1")
     if name not in text:
         return ""
+    from http.cookies import CookieError, SimpleCookie  # noqa: PLC0415  a client has no use for it
+
     try:
         found = SimpleCookie(text).get(name)
     except CookieError:

@@ -17,9 +17,7 @@ from podium.errors import ConfigError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError, UnreachableError
 from podium.kube.pauses import PAUSES, answered
-from podium.library.profile_choice import by_policy
 from podium.library.profile_source import configured_generation
-from podium.profiles.policy.build import parse_policy
 from podium.releases import DEFAULT_RELEASE, RELEASES, minor_of, release_of
 
 if TYPE_CHECKING:
@@ -150,6 +148,10 @@ def policy_in_configmap(
     access: Access, source: ProfileSource, namespace: str, name: str
 ) -> ChosenProfiles:
     """Read the ConfigMap and make the profile of the Policy in it, with the source's options."""
+    # With the modules of the scheduler, which are otherwise imported after the lists are asked for.
+    from podium.library.profile_choice import by_policy  # noqa: PLC0415
+    from podium.profiles.policy.build import parse_policy  # noqa: PLC0415
+
     where = f"ConfigMap {namespace}/{name}"
     found = asyncio.run(_get(access, f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     text = (found.get("data") or {}).get(POLICY_KEY)

@@ -6,10 +6,20 @@ Upstream: apimachinery/pkg/util/validation/field, Kubernetes v1.36.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.errors import ConfigError
-from podium.objects.names import label_key_reasons, label_value_reasons, quoted
+from podium.objects.names import (
+    DNS_LABEL,
+    SUBDOMAIN,
+    is_subdomain,
+    label_key_reasons,
+    label_value_reasons,
+    quoted,
+    size_in_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,3 +120,59 @@ def key_faults(key: str) -> list[str]:
 def value_faults(value: str) -> list[str]:
     """Why *value* is not a label value; empty if it is one."""
     return list(map(_reworded, label_value_reasons(value)))
+
+
+#: Returns the reasons why a name is invalid; none if it is valid.
+NameRule = Callable[[str], tuple[str, ...]]
+_ENDS = "and must start and end with an alphanumeric character"
+
+
+def name_rule(sentence: str, pattern: str, most: int, *examples: str) -> NameRule:
+    """A rule for names: its sentence, the pattern, the most bytes, and examples."""
+    shown = " or ".join(f"'{each}', " for each in examples)
+    broken = f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
+    compiled = re.compile(pattern)
+
+    @lru_cache(maxsize=1 << 14)
+    def reasons(name: str) -> tuple[str, ...]:
+        found = []
+        if size_in_bytes(name) > most:
+            found.append(f"must be no more than {most} characters")
+        if not compiled.fullmatch(name):
+            found.append(broken)
+        return tuple(found)
+
+    return reasons
+
+
+dns_subdomain_reasons = name_rule(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    f"'-' or '.', {_ENDS}",
+    SUBDOMAIN,
+    253,
+    "example.com",
+)
+_dns_label_reasons = name_rule(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    f"{_ENDS}",
+    DNS_LABEL,
+    63,
+    "my-name",
+    "123-abc",
+)
+dns_1035_label_reasons = name_rule(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character",
+    "[a-z]([-a-z0-9]*[a-z0-9])?",
+    63,
+    "my-name",
+    "abc-123",
+)
+
+
+def dns_label_reasons(name: str) -> tuple[str, ...]:
+    """Why *name* is not a DNS-1123 label; a subdomain is told of its dots alone."""
+    reasons = _dns_label_reasons(name)
+    if reasons and is_subdomain(name) and "." in name:
+        return (*reasons[:-1], "must not contain dots")
+    return reasons

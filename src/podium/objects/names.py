@@ -12,11 +12,11 @@ from functools import lru_cache
 
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_NAME})?"
-_DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 _NAME_RE = re.compile(_NAME)
 _VALUE_RE = re.compile(_VALUE)
-_SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
+_SUBDOMAIN_RE = re.compile(SUBDOMAIN)
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
 #: How many random characters the API server adds to `metadata.generateName`.
@@ -46,10 +46,10 @@ _BAD_VALUE = _breaks(
     "12345",
 )
 _WITH_PREFIX = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-_BAD_SUBDOMAIN = _breaks(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com")
+_BAD_SUBDOMAIN = _breaks(_SUBDOMAIN_RULE, SUBDOMAIN, "example.com")
 
 
-def _size(text: str) -> int:
+def size_in_bytes(text: str) -> int:
     """Length in bytes, of broken text too."""
     return len(text.encode(errors="surrogatepass"))
 
@@ -57,7 +57,7 @@ def _size(text: str) -> int:
 def subdomain_reasons(name: str) -> list[str]:
     """Why *name* is not a DNS-1123 subdomain; empty if it is one."""
     reasons = []
-    if _size(name) > _SUBDOMAIN_LENGTH:
+    if size_in_bytes(name) > _SUBDOMAIN_LENGTH:
         reasons.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
     if not _SUBDOMAIN_RE.fullmatch(name):
         reasons.append(_BAD_SUBDOMAIN)
@@ -76,7 +76,7 @@ def label_key_reasons(key: str) -> list[str]:
         reasons += [f"prefix part {reason}" for reason in subdomain_reasons(prefix)]
     if not name:
         reasons.append("name part must be non-empty")
-    elif _size(name) > _NAME_LENGTH:
+    elif size_in_bytes(name) > _NAME_LENGTH:
         reasons.append(f"name part must be no more than {_NAME_LENGTH} characters")
     if not _NAME_RE.fullmatch(name):
         reasons.append(f"name part {_BAD_NAME}")
@@ -86,7 +86,7 @@ def label_key_reasons(key: str) -> list[str]:
 def label_value_reasons(value: str) -> list[str]:
     """Why *value* cannot be the value of a label; empty if it can."""
     reasons = []
-    if _size(value) > _NAME_LENGTH:
+    if size_in_bytes(value) > _NAME_LENGTH:
         reasons.append(f"must be no more than {_NAME_LENGTH} characters")
     if not _VALUE_RE.fullmatch(value):
         reasons.append(_BAD_VALUE)

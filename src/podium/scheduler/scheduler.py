@@ -244,8 +244,13 @@ class Scheduler:
             self._syncing.cancel()
 
     def abandon(self) -> None:
-        """Stop without waiting for requests under way, because another replica leads now."""
+        """Stop without waiting for requests under way, because another replica leads now.
+
+        Also if it was told to stop before, and waits for them.
+        """
         self._drain_seconds = 0.0
+        for workers in (self._bindings, self._writes):
+            workers.end_drain()
         self.stop()
 
     async def _sync(self) -> None:

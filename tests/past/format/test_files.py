@@ -17,7 +17,7 @@ from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS
 from podium.past.format.deltas import changed, changed_fields, delta, with_fields
 from podium.past.format.frames import SegmentReader
-from podium.past.format.reading import History, ObjectChange, SegmentStart, Torn
+from podium.past.format.reading import History, ObjectChange, SegmentStart, Torn, decided_pod
 from podium.past.format.records import Checkpoint, Decided, FieldsChanged, Put
 from podium.past.format.writing import HistoryWriter, Limits
 from random_clusters import ALL_EXTREMES, node_like, pod_like
@@ -63,6 +63,20 @@ def test_a_pod_follows_from_the_one_before_and_the_fields_that_changed(
             name for name in old.__struct_fields__ if getattr(old, name) != getattr(new, name)
         }
         assert with_fields(old, read.fields) == new
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_decision_about_an_earlier_version_of_a_pod_is_read(data: st.DataObject) -> None:
+    about = data.draw(pod_like("p1", ALL_EXTREMES))
+    with TemporaryDirectory() as folder:
+        with HistoryWriter(folder) as writer:
+            writer.write(replace(decided(1), object=about))
+        [read] = contents(Path(folder))
+
+    assert isinstance(read, Decided)
+    assert read.object is not None
+    assert decided_pod(read.object) == about
 
 
 @given(st.data())

@@ -20,19 +20,14 @@ from podium.lab.api.resources import BY_NAME, Resource
 from podium.lab.api.status import StatusError, invalid
 from podium.lab.contents.documents import Document
 from podium.lab.controllers.framework.object_fields import condition, controller_of, uid_of
-from podium.lab.kinds.field_checks import (
-    NameRule,
-    dns_label_reasons,
-    validate_annotations,
-    validate_labels,
-    validate_metadata,
-)
+from podium.lab.kinds.field_checks import validate_annotations, validate_labels, validate_metadata
 from podium.lab.kinds.known import strategy_of
 from podium.lab.kinds.pod import set_pod_defaults
 from podium.lab.registry.registry import Registry
 from podium.lab.schema.typed_bodies import refuse_wrong_types
 from podium.lab.store.imported_pods import ImportedPod, MetadataHead, SharedParts, read_head
 from podium.lab.store.store import Key
+from podium.objects.field_errors import NameRule, dns_label_reasons
 from podium.objects.kinds.meta import JsonObject, OwnerReference
 from podium.objects.names import is_qualified_name
 from podium.objects.reading.collection import label

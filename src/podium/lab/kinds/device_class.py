@@ -25,13 +25,9 @@ from podium.lab.api.status import (
     too_long,
     too_many,
 )
-from podium.lab.kinds.field_checks import (
-    dns_label_reasons,
-    dns_subdomain_reasons,
-    validate_name,
-    validate_qualified_name,
-)
+from podium.lab.kinds.field_checks import validate_name, validate_qualified_name
 from podium.lab.kinds.kind import KindStrategy, Printer
+from podium.objects.field_errors import dns_label_reasons, dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import is_extended, label_value_reasons
 

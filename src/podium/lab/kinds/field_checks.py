@@ -1,7 +1,6 @@
 """Validation of fields that objects of many kinds have: names, metadata, selectors, quantities.
 
-The rules for names are those of `objects.names`, which has the messages of v1.13; these are the
-messages of kube-apiserver since v1.20.
+The rules for names of any object are those of `objects.field_errors`.
 
 Upstream: apimachinery/pkg/api/validation/objectmeta.go, apimachinery/pkg/apis/meta/v1/validation,
 pkg/apis/core/validation.
@@ -23,6 +22,12 @@ from podium.lab.api.status import (
     required,
     too_long,
 )
+from podium.objects.field_errors import (
+    NameRule,
+    dns_label_reasons,
+    dns_subdomain_reasons,
+    name_rule,
+)
 from podium.objects.kinds.meta import JsonObject, RawQuantity
 from podium.objects.names import (
     is_label_value,
@@ -32,60 +37,14 @@ from podium.objects.names import (
 )
 from podium.objects.quantity import QuantityError, nano
 
-_DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _ENVIRONMENT_VARIABLE = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_ENDS = "and must start and end with an alphanumeric character"
 
 IMMUTABLE = "field is immutable"
-#: Returns the reasons why a name is invalid; none if it is valid.
-NameRule = Callable[[str], tuple[str, ...]]
 _MAX_ANNOTATION_BYTES = 256 * 1024
 
 
-def _name_rule(sentence: str, pattern: str, most: int, *examples: str) -> NameRule:
-    shown = " or ".join(f"'{each}', " for each in examples)
-    broken = f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
-    compiled = re.compile(pattern)
-
-    @lru_cache(maxsize=1 << 14)
-    def reasons(name: str) -> tuple[str, ...]:
-        found = []
-        if len(name) > most:
-            found.append(f"must be no more than {most} characters")
-        if not compiled.fullmatch(name):
-            found.append(broken)
-        return tuple(found)
-
-    return reasons
-
-
-dns_subdomain_reasons = _name_rule(
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
-    f"'-' or '.', {_ENDS}",
-    _DNS_SUBDOMAIN,
-    253,
-    "example.com",
-)
-dns_label_reasons = _name_rule(
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-    f"{_ENDS}",
-    _DNS_LABEL,
-    63,
-    "my-name",
-    "123-abc",
-)
-dns_1035_label_reasons = _name_rule(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
-    "start with an alphabetic character, and end with an alphanumeric character",
-    _DNS_1035_LABEL,
-    63,
-    "my-name",
-    "abc-123",
-)
-environment_variable_reasons = _name_rule(
+environment_variable_reasons = name_rule(
     "a valid environment variable name must consist of alphabetic characters, digits, "
     "'_', '-', or '.', and must not start with a digit",
     _ENVIRONMENT_VARIABLE,
@@ -94,7 +53,7 @@ environment_variable_reasons = _name_rule(
     "MY_ENV.NAME",
     "MyEnvName1",
 )
-config_key_reasons = _name_rule(
+config_key_reasons = name_rule(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     _CONFIG_KEY,
     253,

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from podium.lab.api.encoding import parse_time
 from podium.lab.api.resources import Resource
 from podium.lab.api.status import FieldError
-from podium.lab.kinds.field_checks import NameRule, dns_subdomain_reasons, validate_metadata
+from podium.lab.kinds.field_checks import validate_metadata
+from podium.objects.field_errors import NameRule, dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.lab.kinds.field_checks import dns_label_reasons
 from podium.lab.kinds.kind import KindStrategy, Printer
+from podium.objects.field_errors import dns_label_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _NAME_LABEL = "kubernetes.io/metadata.name"

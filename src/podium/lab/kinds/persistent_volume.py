@@ -16,7 +16,6 @@ from podium.lab.api.status import (
     required,
 )
 from podium.lab.kinds.field_checks import (
-    dns_subdomain_reasons,
     is_positive,
     validate_choice,
     validate_label_selector,
@@ -35,6 +34,7 @@ from podium.lab.kinds.kind import (
     object_at,
     text_at,
 )
+from podium.objects.field_errors import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -19,14 +19,7 @@ from podium.lab.api.status import (
     required,
 )
 from podium.lab.kinds.device_class import validate_label
-from podium.lab.kinds.field_checks import (
-    NameRule,
-    dns_label_reasons,
-    dns_subdomain_reasons,
-    validate_choice,
-    validate_name,
-    validate_quantity,
-)
+from podium.lab.kinds.field_checks import validate_choice, validate_name, validate_quantity
 from podium.lab.kinds.kind import (
     NONE,
     KindStrategy,
@@ -46,6 +39,7 @@ from podium.lab.kinds.pod_fields import (
     validate_placement,
     validate_unique_name,
 )
+from podium.objects.field_errors import NameRule, dns_label_reasons, dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _DEFAULT_MODE = 0o644

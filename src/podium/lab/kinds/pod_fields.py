@@ -16,7 +16,6 @@ from podium.lab.api.status import (
     required,
 )
 from podium.lab.kinds.field_checks import (
-    dns_label_reasons,
     environment_variable_reasons,
     port_name_reasons,
     validate_choice,
@@ -29,6 +28,7 @@ from podium.lab.kinds.field_checks import (
     validate_qualified_name,
     validate_resources,
 )
+from podium.objects.field_errors import dns_label_reasons
 from podium.objects.kinds.meta import JsonObject
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -31,12 +31,12 @@ from podium.lab.kinds.device_class import (
 )
 from podium.lab.kinds.field_checks import (
     IMMUTABLE,
-    dns_subdomain_reasons,
     validate_name,
     validate_node_selector,
     validate_unchanged,
 )
 from podium.lab.kinds.kind import KindStrategy, Printer
+from podium.objects.field_errors import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import nano
 

@@ -16,7 +16,6 @@ from podium.lab.api.status import (
     required,
 )
 from podium.lab.kinds.field_checks import (
-    dns_1035_label_reasons,
     port_name_reasons,
     validate_choice,
     validate_labels,
@@ -36,6 +35,7 @@ from podium.lab.kinds.kind import (
     text_at,
 )
 from podium.lab.kinds.pod_fields import PROTOCOLS, validate_port_number
+from podium.objects.field_errors import dns_1035_label_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -14,12 +14,7 @@ from podium.lab.api.status import (
     forbidden_field,
     required,
 )
-from podium.lab.kinds.field_checks import (
-    dns_subdomain_reasons,
-    validate_choice,
-    validate_name,
-    validate_qualified_name,
-)
+from podium.lab.kinds.field_checks import validate_choice, validate_name, validate_qualified_name
 from podium.lab.kinds.kind import (
     NONE,
     UNSET,
@@ -33,6 +28,7 @@ from podium.lab.kinds.kind import (
     object_at,
     text_at,
 )
+from podium.objects.field_errors import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
 
 _IS_DEFAULT_CLASS = (

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from podium.errors import InputError
 from podium.library.decision_json import to_json
 from podium.past.decisions.packed_decision import NodeNames, pack, unpack
-from podium.past.format.frames import private
 from podium.render.decision.analysis import outcome
 from podium.render.documents import to_json_line
 from podium.scheduler.state.observers import Observer
@@ -291,6 +290,8 @@ class DecisionFile:
             raise InputError(f"cannot be written: {reason}", where=path) from None
 
     def _open(self) -> None:
+        from podium.past.format.frames import private  # noqa: PLC0415  only with a file
+
         self._file = open(self._path, "ab", opener=private)  # noqa: SIM115
         self._written = self._file.tell()
 

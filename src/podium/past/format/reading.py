@@ -255,7 +255,7 @@ def object_change(
     return ObjectChange(record.time, record.kind, old, new)
 
 
-def decided_pod(raw: msgspec.Raw) -> Pod:
+def decided_pod(plain: dict[str, Any]) -> Pod:
     """The pod that a decision was about, where the decision has it."""
-    pod: Pod = KINDS["Pod"].packed_decoder.decode(raw)
+    pod: Pod = KINDS["Pod"].packed_decoder.decode(msgspec.msgpack.encode(plain))
     return pod

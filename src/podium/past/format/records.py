@@ -88,8 +88,9 @@ class Decided(Record, frozen=True, array_like=True, tag=4):
     queues: tuple[int, int, int, int] = (0, 0, 0, 0)
     #: The node nominated to the pod when it was decided, where its last version says otherwise.
     nominated: str | None = None
-    #: The pod as it was decided about, where that is not its last version in other ways.
-    object: msgspec.Raw | None = None
+    #: The pod as it was decided about, where that is not its last version in other ways. It is read
+    #: as plain values, because msgspec reads no `Raw` that may be missing.
+    object: dict[str, Any] | None = None
     #: The node where pods are to be evicted for it, and these pods.
     preempts: str = ""
     victims: tuple[str, ...] = ()

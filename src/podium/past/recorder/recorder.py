@@ -29,8 +29,6 @@ from podium.scheduler.state.observers import Observer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import msgspec
-
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
     from podium.past.format.writing import HistoryWriter
@@ -58,7 +56,7 @@ class _Attempted(Unwritten, frozen=True):
         nominated, whole = None, None
         if known is not None and known is not pod:
             if known.spec != pod.spec or known.metadata != pod.metadata:
-                whole = cast("msgspec.Raw", pod)
+                whole = cast("dict[str, Any]", pod)  # it is written like that
             elif known.status.nominated_node_name != pod.status.nominated_node_name:
                 nominated = pod.status.nominated_node_name
         preemption = decision.preemption

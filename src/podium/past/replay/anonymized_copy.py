@@ -292,9 +292,9 @@ class EntryRenaming:
         return found
 
     def _decided(self, entry: Decided) -> Decided:
-        raw = entry.object
-        if raw is not None:
-            raw = msgspec.Raw(_encode(self._object("Pod", decided_pod(raw))))
+        plain = entry.object
+        if plain is not None:
+            plain = msgspec.to_builtins(self._object("Pod", decided_pod(plain)))
         return replace(
             entry,
             differences=_DIFFERED if entry.differences else (),
@@ -302,7 +302,7 @@ class EntryRenaming:
             uid=self._uid(entry.pod, entry.uid),
             node=entry.node if entry.node is None else self._node(entry.node),
             nominated=entry.nominated if entry.nominated is None else self._node(entry.nominated),
-            object=raw,
+            object=plain,
             preempts=self._node(entry.preempts),
             victims=tuple(self._pod(key) for key in entry.victims),
             group=self._group(entry.group),

@@ -173,26 +173,24 @@ class FailureHandler:
             self._workers.submit(partial(self._evict_all, victims, group, scheduler))
 
     async def _evict_all(self, victims: Sequence[Pod], group: PodGroup, scheduler: str) -> None:
-        """Delete victims of a group; those that could not be deleted count as before."""
+        """Delete victims of a group; those that were not deleted count as they are known."""
         remaining, begun = deque(victims), self._clocks.timer()
+        missing: list[Pod] = []
         text = f"{scheduler}: preempting to accommodate a higher priority podgroup"
         try:
             while remaining:
                 victim = remaining[0]
-                marking = self._status.mark_victim(victim, text)
-                if await _unless_deleted(marking, f"condition of {victim.key}"):
-                    deleting = self._client.delete_pod(
-                        victim.namespace, victim.name, victim.metadata.uid
-                    )
-                    if await _unless_deleted(deleting, f"eviction of {victim.key}"):
-                        self._events.preempted_by_group(victim, group, scheduler)
+                if await self._evict(victim, text):
+                    self._events.preempted_by_group(victim, group, scheduler)
+                else:
+                    missing.append(victim)
                 remaining.popleft()
         except ApiError as error:
             logger.warning("pod group %s: %s", group.key, _with_steps(error))
         finally:
             self._report_evictions("podgroup", begun, failed=bool(remaining))
-            if remaining:
-                self._state.apply(self._state.keep_victims, tuple(remaining))
+            if missing or remaining:
+                self._state.apply(self._state.keep_victims, (*missing, *remaining))
 
     def _report_evictions(self, preemptor: str, begun: float, *, failed: bool) -> None:
         seconds = self._clocks.timer() - begun
@@ -288,12 +286,19 @@ class FailureHandler:
             self._state.apply(self._state.keep_victims, tuple(remaining))
             return  # it was deleted or bound while the write waited for a worker
         begun, evicts, failed = self._clocks.timer(), bool(remaining), True
+        preemption, name = result.decision.preemption, result.profile.scheduler_name
+        text = f"{name}: preempting to accommodate a higher priority pod"
         try:
             await self._status.write(pod, outcome)
             await self._end_nominations(pod, result)
             while remaining:
-                if not await self._evict(remaining[0], pod, result):
-                    missing.append(remaining[0])
+                victim = remaining[0]
+                if await self._evict(victim, text):
+                    assert preemption is not None
+                    assert preemption.node is not None
+                    self._events.preempted(victim, pod, preemption.node)
+                else:
+                    missing.append(victim)
                 remaining.popleft()
             if missing:
                 self._state.apply(self._state.keep_victims, tuple(missing))
@@ -336,22 +341,14 @@ class FailureHandler:
             if other is not None and other.uid == uid != preemptor.uid:
                 await _unless_deleted(self._status.nominate(other, ""), f"nomination of {key}")
 
-    async def _evict(self, victim: Pod, preemptor: Pod, result: AttemptResult) -> bool:
-        """Delete a victim; False if the API server says that there is no such pod."""
-        preemption = result.decision.preemption
-        assert preemption is not None
-        assert preemption.node is not None
+    async def _evict(self, victim: Pod, text: str) -> bool:
+        """Mark a victim with *text* and delete it; False if there is no such pod by the answer."""
         if self._behaviour.marks_victims:
-            name = result.profile.scheduler_name
-            text = f"{name}: preempting to accommodate a higher priority pod"
             marking = self._status.mark_victim(victim, text)
             if not await _unless_deleted(marking, f"condition of {victim.key}"):
                 return False
         deleting = self._client.delete_pod(victim.namespace, victim.name, victim.metadata.uid)
-        if not await _unless_deleted(deleting, f"eviction of {victim.key}"):
-            return False
-        self._events.preempted(victim, preemptor, preemption.node)
-        return True
+        return await _unless_deleted(deleting, f"eviction of {victim.key}")
 
 
 async def _unless_deleted(request: Awaitable[None], step: str) -> bool:

@@ -92,6 +92,8 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        #: What a `drain` under way waits for.
+        self._draining: asyncio.Task[Any] | None = None
 
     def __len__(self) -> int:
         """The number of jobs that are queued or running."""
@@ -128,11 +130,18 @@ class WorkerPool:
         """Wait until all jobs have ended; False if some have not after *seconds*."""
         if self._idle.is_set():
             return True
+        waiting = self._draining = asyncio.get_running_loop().create_task(self._idle.wait())
         try:
-            await asyncio.wait_for(self._idle.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
+            await asyncio.wait({waiting}, timeout=seconds)
+        finally:
+            waiting.cancel()
+            self._draining = None
+        return self._idle.is_set()
+
+    def end_drain(self) -> None:
+        """Let a `drain` under way wait no longer."""
+        if self._draining is not None:
+            self._draining.cancel()
 
     async def cancel(self) -> None:
         """Drop the queued jobs and cancel the running ones."""

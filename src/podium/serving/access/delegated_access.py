@@ -34,6 +34,9 @@ KEPT_SECONDS: Final = 10.0
 MOST_REVIEWS: Final = 4
 MOST_WAITING: Final = 64
 REVIEW_SECONDS: Final = 10.0
+#: The same numbers for requests without credentials, which anybody can send.
+MOST_ANONYMOUS_REVIEWS: Final = 1
+MOST_ANONYMOUS_WAITING: Final = 16
 MOST_KEPT: Final = 1024
 
 Answer = TypeVar("Answer")
@@ -84,10 +87,9 @@ class DelegatedAccess:
         self._app, self._client = app, client
         self._by_certificate = by_certificate
         self._reviewing = asyncio.Semaphore(MOST_REVIEWS)
-        #: How many requests wait for a review, or are being reviewed.
-        self._waiting = 0
         self._users: _Kept[User] = _Kept(clock)
-        self._allowed: _Kept[bool] = _Kept(clock)
+        self._known = _Share(MOST_REVIEWS, MOST_WAITING, clock)
+        self._anonymous = _Share(MOST_ANONYMOUS_REVIEWS, MOST_ANONYMOUS_WAITING, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it with 401, 403, 429, 500 or 503."""
@@ -135,7 +137,7 @@ class DelegatedAccess:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        status = await self._review(TOKEN_REVIEWS, review)
+        status = await self._review(self._known, TOKEN_REVIEWS, review)
         if not status.get("authenticated"):
             return _NOBODY
         user = status.get("user") or {}
@@ -149,13 +151,14 @@ class DelegatedAccess:
     async def _may(self, user: User, verb: str, path: str) -> bool:
         asked = f"{user.name}\n{user.uid}\n{sorted(user.groups)}\n{user.extra}\n{verb}\n{path}"
         key = _digest(asked)  # paths may be long
-        allowed = self._allowed.get(key)
+        share = self._anonymous if user is ANONYMOUS else self._known
+        allowed = share.allowed.get(key)
         if allowed is None:
-            allowed = await self._access(user, verb, path)
-            self._allowed.put(key, allowed)
+            allowed = await self._access(share, user, verb, path)
+            share.allowed.put(key, allowed)
         return allowed
 
-    async def _access(self, user: User, verb: str, path: str) -> bool:
+    async def _access(self, share: _Share, user: User, verb: str, path: str) -> bool:
         spec: dict[str, Any] = {
             "user": user.name,
             "uid": user.uid,
@@ -168,21 +171,21 @@ class DelegatedAccess:
             "kind": "SubjectAccessReview",
             "spec": spec,
         }
-        status = await self._review(ACCESS_REVIEWS, review)
+        status = await self._review(share, ACCESS_REVIEWS, review)
         return bool(status.get("allowed")) and not status.get("denied")
 
-    async def _review(self, path: str, review: dict[str, Any]) -> dict[str, Any]:
+    async def _review(self, share: _Share, path: str, review: dict[str, Any]) -> dict[str, Any]:
         """Ask the API server, few questions at a time: bindings use the same connections."""
-        if self._waiting >= MOST_WAITING:
+        if share.waiting >= share.most_waiting:
             raise _Refusal(429, "TooManyRequests", "too many requests wait to be authorized")
-        self._waiting += 1
+        share.waiting += 1
         try:
-            async with asyncio.timeout(REVIEW_SECONDS), self._reviewing:
+            async with asyncio.timeout(REVIEW_SECONDS), share.reviewing, self._reviewing:
                 found = await self._client.create(path, review)
         except TimeoutError:
             raise _Refusal(503, "ServiceUnavailable", "the API server was asked in vain") from None
         finally:
-            self._waiting -= 1
+            share.waiting -= 1
         status: dict[str, Any] = found.get("status") or {}
         return status
 
@@ -213,6 +216,16 @@ class _Kept(Generic[Answer]):
         self._answers.move_to_end(key)
         if len(self._answers) > MOST_KEPT:
             self._answers.popitem(last=False)
+
+
+class _Share:
+    """What requests of one sort have of the reviews, so that another sort cannot use it up."""
+
+    def __init__(self, reviews: int, most_waiting: int, clock: Callable[[], float]) -> None:
+        self.reviewing = asyncio.Semaphore(reviews)
+        #: How many requests wait for a review, or are being reviewed.
+        self.waiting, self.most_waiting = 0, most_waiting
+        self.allowed: _Kept[bool] = _Kept(clock)
 
 
 def failure(code: int, reason: str, message: str) -> dict[str, Any]:
