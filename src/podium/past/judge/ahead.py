@@ -270,7 +270,11 @@ class Starts:
         return True
 
     def _must_wait(self) -> bool:
-        return bool(self._awaited) and not self._waited_long(self._awaited)
+        return (
+            self._awaited is not None
+            and bool(self._awaited)
+            and not self._waited_long(self._awaited)
+        )
 
     def _is_silent(self) -> bool:
         """Whether the scheduler has shown no sign for a while, although pods wait."""
