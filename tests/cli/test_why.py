@@ -134,11 +134,20 @@ def test_why_asks_a_secure_scheduler(
             unknown = capsys.readouterr().err
             assert run([*asked, "--token", "good"]) == 2
             untrusted = capsys.readouterr().err
+            assert run(["why", "small", "--scheduler", plain]) == 2
+            closed = capsys.readouterr().err
 
     assert 'refuses: User "system:anonymous" cannot get path' in refused
     assert "give --token-file" in refused
     assert "the token is not accepted" in unknown
-    assert "certificate verify failed" in untrusted
+    assert untrusted == (
+        f"podium: {url}: its certificate is not trusted: self-signed certificate; "
+        "give --certificate-authority with the one that signed it\n"
+    )
+    assert closed == (
+        f"podium: {plain} ends the connection without an answer; "
+        "https:// is what a secure port expects\n"
+    )
 
 
 def test_why_sends_no_token_over_plain_http(capsys: pytest.CaptureFixture[str]) -> None:

@@ -197,6 +197,33 @@ def test_copies_of_a_patch_are_bounded() -> None:
     assert status == 422, body
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("maxLength", 2**63, "number 9223372036854775808 {} int64"),
+        ("maxLength", 1.5, "number 1.5 {} int64"),
+        ("maxLength", "1", "string {} int64"),
+        ("minItems", -(10**20), "number -100000000000000000000 {} int64"),
+        ("description", 7, "number {} string"),
+    ],
+)
+def test_a_number_of_a_schema_fits_into_its_type(field: str, value: Any, wanted: str) -> None:
+    """The answers of kube-apiserver v1.37."""
+    lab, good = filled()
+    definition = next(each for each in good if each["kind"] == "CustomResourceDefinition")
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"] = {"a": {"type": "string", field: value}}
+
+    status, body = lab.send("PUT", f"{path_of(definition)}/gauges.factory.example.com", definition)
+
+    where = (
+        "into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema."
+        f"properties.properties.{field} of type"
+    )
+    assert status == 400, body
+    assert f"json: cannot unmarshal {wanted.format(where)}" in body.decode()
+
+
 def test_a_schema_with_a_field_of_the_wrong_type_is_refused_as_such() -> None:
     lab, good = filled()
     definition = next(each for each in good if each["kind"] == "CustomResourceDefinition")

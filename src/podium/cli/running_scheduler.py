@@ -255,6 +255,8 @@ def _answer(code: int, body: bytes, where: str, pod: str) -> Any:
 
 
 _ACCESS_HINT: Final = "give --token-file with a token that may read /decisions"
+_AUTHORITY_HINT: Final = "give --certificate-authority with the one that signed it"
+_TLS_HINT: Final = "https:// is what a secure port expects"
 _HINT: Final = "name the address that `podium run` listens on with --scheduler"
 
 
@@ -297,17 +299,21 @@ def _fetched(url: str, base: str, credentials: _Credentials) -> tuple[int, bytes
         with error:
             return error.code, error.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        raise InputError(
-            f"nothing answers at {shown(base)}: {_reason(error)}", hint=_HINT
-        ) from None
+        raise _no_answer(shown(base), error) from None
 
 
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "reason", error)
-    if isinstance(inner, TimeoutError):
-        return "no answer in time"
-    text = getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
-    return str(text).lower()
+def _no_answer(where: str, error: Exception) -> InputError:
+    from podium.kube.errors import words  # noqa: PLC0415  only when asked
+
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    inner = reason if isinstance(reason, Exception) else error
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        return InputError(f"{where}: {words(inner)}", hint=_AUTHORITY_HINT)
+    if isinstance(inner, ssl.SSLError):
+        return InputError(f"{where}: {words(inner)}", hint=_HINT)
+    if isinstance(inner, http.client.RemoteDisconnected) and where.startswith("http:"):
+        return InputError(f"{where} ends the connection without an answer", hint=_TLS_HINT)
+    return InputError(f"nothing answers at {where}: {words(inner)}", hint=_HINT)
 
 
 def _show_waiting(waiting: dict[str, Any] | None) -> None:

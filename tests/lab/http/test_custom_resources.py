@@ -246,6 +246,108 @@ BAD_DEFINITIONS = {
 }  # fmt: skip
 
 
+FIELD = "spec.validation.openAPIV3Schema.properties[spec].properties[a]"
+#: Schemas of one field with a default value, and what kube-apiserver v1.37 says about it.
+BAD_DEFAULTS: dict[str, tuple[Json, str]] = {
+    "a number for a text": (
+        {"type": "string", "default": 1},
+        '.default: Invalid value: "integer":  in body must be of type string: "integer"',
+    ),
+    "a text for a number": (
+        {"type": "integer", "default": "x"},
+        '.default: Invalid value: "string":  in body must be of type integer: "string"',
+    ),
+    "none of the list": (
+        {"type": "string", "enum": ["x", "y"], "default": "z"},
+        '.default: Unsupported value: "z": supported values: "x", "y"',
+    ),
+    "too much": (
+        {"type": "integer", "maximum": 3, "default": 4},
+        ".default: Invalid value: 4:  in body should be less than or equal to 3",
+    ),
+    "too long": ({"type": "string", "maxLength": 2, "default": "xyz"}, ".default: Too long: "),
+    "an inner field of another type": (
+        {"type": "object", "properties": {"b": {"type": "string"}}, "default": {"b": 1}},
+        '.default.b: Invalid value: "integer": b in body must be of type string: "integer"',
+    ),
+    "an unknown field": (
+        {"type": "object", "properties": {"b": {"type": "string"}}, "default": {"c": 1}},
+        '.default: Invalid value: {"c":1}: must not have unknown fields',
+    ),
+    "without a required field, whose own default does not count": (
+        {
+            "type": "object",
+            "required": ["b"],
+            "properties": {"b": {"type": "integer", "default": 3}},
+            "default": {},
+        },
+        ".default.b: Required value",
+    ),
+    "a list with a wrong item": (
+        {"type": "array", "items": {"type": "string"}, "default": ["a", 1]},
+        '.default.[1]: Invalid value: "integer": [1] in body must be of type string: "integer"',
+    ),
+    "of items": (
+        {"type": "array", "items": {"type": "string", "default": 1}},
+        '.items.default: Invalid value: "integer":  in body must be of type string: "integer"',
+    ),
+    "below another default": (
+        {
+            "type": "object",
+            "default": {},
+            "properties": {"b": {"type": "integer", "default": "q"}},
+        },
+        '.properties[b].default: Invalid value: "string":  in body must be of type integer: ',
+    ),
+}
+
+
+def defaulting(schema: Json, name: str = "v1") -> Json:
+    """A version whose only field has this schema."""
+    spec = {"type": "object", "properties": {"a": schema}}
+    whole = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": whole}
+
+
+@pytest.mark.parametrize(("schema", "message"), BAD_DEFAULTS.values(), ids=BAD_DEFAULTS)
+def test_defaults_that_do_not_fit_their_schema_are_refused(
+    lab_server: LabServer, schema: Json, message: str
+) -> None:
+    made = deepcopy(DEFINITIONS[1])
+    made["spec"]["versions"] = [defaulting(schema)]
+    reply = lab_server.call("POST", CRDS, made)
+    assert reply.status == 422
+    assert f"{FIELD}{message}" in reply.body["message"]
+
+
+def test_a_schema_that_versions_do_not_share_is_named_by_its_version(lab_server: LabServer) -> None:
+    made = deepcopy(DEFINITIONS[1])
+    good, bad = {"type": "integer", "default": 1}, {"type": "integer", "default": "x"}
+    made["spec"]["versions"] = [defaulting(good), defaulting(bad, "v2")]
+    reply = lab_server.call("POST", CRDS, made)
+    assert reply.status == 422
+    assert ": spec.versions[1].schema.openAPIV3Schema.properties[spec]" in reply.body["message"]
+
+
+def test_defaults_that_the_schema_allows_are_accepted(lab_server: LabServer) -> None:
+    made = deepcopy(DEFINITIONS[1])
+    text: Json = {"type": "string", "default": "x"}
+    fields: list[Json] = [
+        text,
+        {"type": "integer", "default": 1.0},
+        {"type": "integer", "default": None},
+        {"type": "object", "additionalProperties": text, "default": {"k": "v"}},
+    ]
+    made["spec"]["versions"] = [
+        defaulting(
+            {"type": "object", "properties": {f"f{n}": each for n, each in enumerate(fields)}}
+        )
+    ]
+    reply = lab_server.call("POST", CRDS, made)
+    assert reply.status == 201, reply.body
+    lab_server.delete(f"{CRDS}/{made['metadata']['name']}")
+
+
 @pytest.mark.parametrize(("change", "message"), BAD_DEFINITIONS.values(), ids=BAD_DEFINITIONS)
 def test_definitions_that_make_no_sense_are_refused(
     lab_server: LabServer, change: Json, message: str

@@ -12,7 +12,11 @@ from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.lab.api.status import FieldError, invalid_value, not_supported, required
 from podium.lab.kinds.field_checks import validate_choice
 from podium.lab.kinds.kind import KindStrategy
-from podium.lab.schema.structural import count_rules, refuse_wrong_schema_types
+from podium.lab.schema.structural import (
+    count_rules,
+    default_errors,
+    refuse_wrong_schema_types,
+)
 from podium.objects.kinds.meta import JsonObject
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -108,6 +112,9 @@ def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
         why = "must have exactly one version marked as storage version"
         yield invalid_value("spec.versions", [each.get("name") for each in versions], why)
     seen: set[str] = set()
+    schemas = [(each.get("schema") or {}).get("openAPIV3Schema") for each in versions]
+    # The API server keeps a schema that all versions have once, and names it there.
+    is_shared = all(each == schemas[0] for each in schemas)
     for index, each in enumerate(versions):
         path = f"spec.versions[{index}]"
         name = str(each.get("name") or "")
@@ -117,16 +124,24 @@ def _version_errors(versions: list[JsonObject]) -> Iterator[FieldError]:
             why = "must contain unique version names"
             yield invalid_value("spec.versions", name, why)
         seen.add(name)
-        schema = (each.get("schema") or {}).get("openAPIV3Schema")
+        schema, where = schemas[index], f"{path}.schema.openAPIV3Schema"
         if not isinstance(schema, dict):
-            yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
-            continue
-        yield from _schema_errors(schema, f"{path}.schema.openAPIV3Schema", is_root=True)
+            yield required(where, "schemas are required")
+        elif not (is_shared and index):
+            yield from _whole_schema_errors(
+                schema, "spec.validation.openAPIV3Schema" if is_shared else where
+            )
         for number, column in enumerate(each.get("additionalPrinterColumns") or ()):
             where = f"{path}.additionalPrinterColumns[{number}]"
             if not column.get("jsonPath"):
                 yield required(f"{where}.jsonPath")
             yield from validate_choice(column.get("type"), f"{where}.type", _COLUMN_TYPES)
+
+
+def _whole_schema_errors(schema: JsonObject, path: str) -> list[FieldError]:
+    """The errors of the schema of a version; those of its default values if it has no others."""
+    found = list(_schema_errors(schema, path, is_root=True))
+    return found or list(default_errors(schema, path))
 
 
 def _schema_errors(schema: Any, path: str, *, is_root: bool = False) -> Iterator[FieldError]:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -66,6 +68,8 @@ _FIELDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "externalDocs": ((dict,), "v1.ExternalDocumentation"),
     _RULES: ((list,), "v1.ValidationRules"),
 }
+#: The largest number of each type of Go.
+_LARGEST: Final = {"int64": 2**63 - 1, "float64": sys.float_info.max}
 _JSON_TYPES: Final = {str: "string", list: "array", dict: "object", bool: "bool"}
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
@@ -94,7 +98,7 @@ def _problems(schema: Any, path: str) -> Iterator[str]:
         if value is None or not kinds:
             continue
         here = f"{path}.{name}"
-        if not _is_any_of(value, kinds):
+        if not _is_any_of(value, kinds) or not _is_in_range(value, named):
             yield _unmarshal(value, here, named)
         elif name in _TEXT_LISTS:
             yield from (_unmarshal(e, here, "string") for e in value if not isinstance(e, str))
@@ -107,6 +111,12 @@ def _problems(schema: Any, path: str) -> Iterator[str]:
 def _is_any_of(value: Any, kinds: tuple[type, ...]) -> bool:
     """Whether a value is of one of these types; a boolean is no number."""
     return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _is_in_range(value: Any, named: str) -> bool:
+    """Whether a number fits into a type of Go."""
+    most = _LARGEST.get(named)
+    return most is None or abs(value) <= most
 
 
 def _inner_problems(name: str, value: Any, path: str) -> Iterator[str]:
@@ -143,6 +153,8 @@ def count_rules(schema: Any) -> int:
 
 def _unmarshal(value: Any, path: str, wanted: str) -> str:
     found = "null" if value is None else _JSON_TYPES.get(type(value), "number")
+    if found == "number" and wanted in _LARGEST:
+        found = f"number {value}"
     where = f"Go struct field JSONSchemaProps.{path}"
     return f"json: cannot unmarshal {found} into {where} of type {wanted}"
 
@@ -189,7 +201,7 @@ def set_defaults(schema: JsonObject, value: Any) -> None:
     elif isinstance(value, dict):
         known = schema.get("properties") or {}
         for name, inner in known.items():
-            if "default" in inner and _takes_default(inner, value, name):
+            if inner.get("default") is not None and _takes_default(inner, value, name):
                 value[name] = copy.deepcopy(inner["default"])
             if name in value:
                 set_defaults(inner, value[name])
@@ -204,6 +216,34 @@ def _takes_default(schema: JsonObject, value: JsonObject, name: str) -> bool:
     return name not in value or (value[name] is None and not schema.get("nullable"))
 
 
+def default_errors(
+    schema: JsonObject, path: str, *, is_object: bool = True
+) -> Iterator[FieldError]:
+    """The default values in a schema, at any depth, that do not fit the schema themselves.
+
+    Upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go.
+    """
+    default = schema.get("default")
+    if default is not None and not schema.get(INT_OR_STRING):
+        yield from _errors_of_default(schema, default, f"{path}.default")
+    if isinstance(schema.get("items"), dict):
+        yield from default_errors(schema["items"], f"{path}.items", is_object=False)
+    is_object = is_object or bool(schema.get(EMBEDDED))
+    for name, each in (schema.get("properties") or {}).items():
+        if not (is_object and name in _TYPE_FIELDS):
+            yield from default_errors(each, f"{path}.properties[{name}]", is_object=False)
+
+
+def _errors_of_default(schema: JsonObject, default: Any, path: str) -> Iterator[FieldError]:
+    if next(_prune(schema, copy.deepcopy(default), ""), None) is not None:
+        yield invalid_value(path, default, "must not have unknown fields")
+    for each in _errors(schema, default, ""):
+        field = path if each.field == _ROOT else f"{path}.{each.field}"
+        yield replace(each, field=field)
+
+
+#: How the path of a whole object is written.
+_ROOT: Final = "<nil>"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 
@@ -233,7 +273,7 @@ def _errors(schema: JsonObject, value: Any, path: str) -> Iterator[FieldError]:
     yield from _combination_errors(schema, value, path)
     if "enum" in schema and value not in schema["enum"]:
         supported = [each if isinstance(each, str) else _shown(each) for each in schema["enum"]]
-        yield not_supported(path or "<nil>", value, supported)
+        yield not_supported(path or _ROOT, value, supported)
     check = _CHECKS.get(type(value))
     if check is not None:
         yield from check(schema, value, path)
@@ -242,11 +282,11 @@ def _errors(schema: JsonObject, value: Any, path: str) -> Iterator[FieldError]:
 def _wrong_type(path: str, value: Any, wanted: str) -> FieldError:
     name = _type_name(value)
     text = f"{_where(path)} must be of type {wanted}: {_shown(name)}"
-    return FieldError("FieldValueTypeInvalid", path or "<nil>", name, text)
+    return FieldError("FieldValueTypeInvalid", path or _ROOT, name, text)
 
 
 def _where(path: str) -> str:
-    return f"{path} in body" if path else "<nil> in body"
+    return f"{path} in body"
 
 
 def _type_name(value: Any) -> str:
@@ -278,7 +318,7 @@ def _has_type(value: Any, wanted: str) -> bool:
 
 
 def _invalid(path: str, value: Any, what: str) -> FieldError:
-    return invalid_value(path or "<nil>", value, f"{_where(path)} {what}")
+    return invalid_value(path or _ROOT, value, f"{_where(path)} {what}")
 
 
 def _matches(pattern: str, value: str) -> bool:
@@ -292,7 +332,7 @@ def _matches(pattern: str, value: str) -> bool:
 def _text_errors(schema: JsonObject, value: str, path: str) -> Iterator[FieldError]:
     most, least = schema.get("maxLength"), schema.get("minLength")
     if most is not None and len(value) > most:
-        yield too_long(path, value, most)
+        yield too_long(path or _ROOT, value, most)
     if least is not None and len(value) < least:
         yield _invalid(path, value, f"should be at least {least} chars long")
     if schema.get("pattern") and not _matches(schema["pattern"], value):
@@ -357,7 +397,7 @@ def _duplicate_keys(keys: Any, value: list[Any], path: str) -> Iterator[FieldErr
 
 def _too_many(path: str, actual: int, most: int, what: str) -> FieldError:
     return FieldError(
-        "FieldValueTooMany", path or "<nil>", actual, f"must have at most {most} {what}"
+        "FieldValueTooMany", path or _ROOT, actual, f"must have at most {most} {what}"
     )
 
 
