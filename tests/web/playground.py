@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups.wakeups import MoveRules
+from podium.engine.cycle.ties import Ties
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod, PodCondition
@@ -50,6 +51,11 @@ class Playground:
         self.queue = SchedulingQueue(time.time, MoveRules())
         self._log, self._pulse = DecisionLog(), ActivityObserver()
         self.page_data = PageData(self, self._pulse, log=self._log)
+
+    @property
+    def ties(self) -> Ties:
+        """The rule that breaks ties."""
+        return self._simulation.ties
 
     async def reconfigure(self, profiles: Sequence[Profile], options: SchedulerOptions) -> None:
         fresh = Simulation(profiles[0], fast=False)

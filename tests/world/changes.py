@@ -300,7 +300,15 @@ def _extended_pod(registry: Registry, rng: random.Random) -> None:
 
 def _preferring_burst(registry: Registry, rng: random.Random) -> None:
     """Pods with the same preferences, one after the other."""
-    like = objects.preferring(rng)
+    _burst_like(registry, objects.preferring(rng), rng)
+
+
+def _spreading_burst(registry: Registry, rng: random.Random) -> None:
+    """Equal pods that must spread over zones, one after the other."""
+    _burst_like(registry, objects.spreading(rng), rng)
+
+
+def _burst_like(registry: Registry, like: Any, rng: random.Random) -> None:
     for name in rng.sample(objects.POD_NAMES, 8):
         if registry.find("Pod", name, "default") is None:
             registry.create("Pod", {**like, "metadata": {**like["metadata"], "name": name}})
@@ -380,6 +388,7 @@ _ACTS: dict[str, Act] = {
     "claiming-pod": _claiming_pod,
     "extended-pod": _extended_pod,
     "preferring-burst": _preferring_burst,
+    "spreading-burst": _spreading_burst,
     "slot-pod": _slot_pod,
     "second-pod": _second_pod,
     "create-group": _create_group,

@@ -128,6 +128,21 @@ def preferring(rng: random.Random) -> dict[str, Any]:
     return made
 
 
+def spreading(rng: random.Random) -> dict[str, Any]:
+    """A small pod that must spread over zones, and prefers some of them."""
+    made = preferring(rng)
+    spec = made["spec"]
+    made["metadata"]["labels"] = {"app": "spreading"}
+    spec["containers"][0]["resources"]["requests"] = {"cpu": "50m"}
+    term = {
+        "labelSelector": {"matchLabels": {"app": "spreading"}},
+        "topologyKey": "topology.kubernetes.io/zone",
+    }
+    rest = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    spec["topologySpreadConstraints"] = [{**term, **rest}]
+    return made
+
+
 def claim(name: str, rng: random.Random) -> Manifest:
     classes = ("lab-standard", "lab-standard", "lab-immediate")
     return manifests.claim(name, storageClassName=rng.choice(classes))

@@ -112,6 +112,10 @@ GROUP_CHANGES: Final = {"create-group": (2, 6), "join-group": (1, 6), "delete-gr
 PREFERENCES: Final = "preferences"
 PREFERENCES_CHANCE: Final = 0.12
 PREFERENCE_CHANGES: Final = {"preferring-burst": (1, 3)}
+#: Pods that must spread over zones, equal ones one after the other; how often seeds have them.
+SPREADING: Final = "spreading"
+SPREADING_CHANCE: Final = 0.03
+SPREADING_CHANGES: Final = {"spreading-burst": (4, 8)}
 #: Pods that ask for devices as for any resource, where plans have devices; how often they do.
 EXTENDED: Final = "extended resources"
 EXTENDED_CHANCE: Final = 0.2
@@ -227,6 +231,9 @@ def _with_later_features(plan: Plan) -> Plan:
     rng = random.Random(f"preferences/{plan.seed}")  # noqa: S311
     if rng.random() < PREFERENCES_CHANCE:
         plan = _with(plan, PREFERENCES, PREFERENCE_CHANGES, rng)
+    rng = random.Random(f"required/{plan.seed}")  # noqa: S311
+    if is_newest and rng.random() < SPREADING_CHANCE:
+        plan = _with(plan, SPREADING, SPREADING_CHANGES, rng)
     rng = random.Random(f"extended/{plan.seed}")  # noqa: S311
     if is_newest and "devices" in plan.features and rng.random() < EXTENDED_CHANCE:
         plan = _with(plan, EXTENDED, EXTENDED_CHANGES, rng)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 from weakref import ref
 
@@ -14,7 +15,7 @@ from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.pod import Pod
-from podium.past.decisions.causes_now import Causes, causes_of
+from podium.past.decisions.causes_now import Causes, causes_of, decided_on
 from podium.profiles.config.build import default_config, from_config
 from podium.profiles.policy.build import Options, from_provider
 from podium.render.decision.causes import cause_text
@@ -130,6 +131,22 @@ def test_a_pod_of_the_same_name_has_other_causes(generation: str) -> None:
     decision.uid = "another"
 
     assert causes(simulation, "default/web", decision) == Causes()
+
+
+@pytest.mark.parametrize("ties", ["round-robin", "random:7", "first", "kube-scheduler"])
+def test_a_tie_is_broken_on_a_copy_as_the_next_decision_breaks_it(ties: str) -> None:
+    profile = dataclasses.replace(PROFILES["v1.37"], ties=ties)
+    simulation = Simulation(profile)
+    simulation.load(objects(*(node(f"n{number}") for number in range(9))))
+    wanted = pod("web")
+
+    async def on_a_copy() -> str | None:
+        async with ClusterCopies(simulation).ready() as copied:
+            return decided_on(copied(), wanted, [profile])[0].node
+
+    for _ in range(9):
+        told = asyncio.run(on_a_copy())
+        assert simulation.attempt(wanted).node == told
 
 
 def test_a_simulation_is_freed_when_it_is_dropped() -> None:

@@ -133,12 +133,11 @@ def heap_root(places: Positions) -> int:
     """Which of the best nodes, given by their places in the list, ends up at the root of the heap.
 
     The path from the root to a place is the binary form of the place plus one, without its first
-    digit: places are compared by these digits, and a shorter path comes before its continuations.
+    digit. Places are compared by these digits, which is how the mantissas of the numbers compare;
+    a shorter path comes before its continuations, and has the lower number.
     """
     numbers = np.asarray(places, np.int64) + 1
-    digits = np.frexp(numbers)[1].astype(np.int64)
-    paths = numbers << (digits.max() - digits)
-    return int(np.lexsort((digits, paths))[0])
+    return int(np.lexsort((numbers, np.frexp(numbers)[0]))[0])
 
 
 def ties(rule: str) -> RoundRobin | First | Seeded:

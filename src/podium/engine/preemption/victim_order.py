@@ -50,7 +50,7 @@ def by_importance(pods: PodArrays) -> np.ndarray:
         return order
     pattern = _ranks(order, lengths, pods) * 2 + unknown
     starts = np.cumsum(lengths) - lengths
-    for length in np.unique(lengths[lengths > MOST_INSERTED]).tolist():
+    for length in np.bincount(lengths[lengths > MOST_INSERTED]).nonzero()[0].tolist():
         slots = starts[lengths == length][:, None] + np.arange(length)
         patterns, number = np.unique(pattern[slots], axis=0, return_inverse=True)
         sorted_as = np.array([_sorted(each) for each in patterns.tolist()])

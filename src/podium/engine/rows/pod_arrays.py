@@ -137,7 +137,7 @@ class PodArrays:
         flat = chain.from_iterable(chain.from_iterable(taken))
         pairs = np.fromiter(flat, np.int64, 2 * len(owner)).reshape(-1, 2)
         found = {}
-        for resource in np.unique(pairs[:, 0]).tolist():
+        for resource in np.bincount(pairs[:, 0]).nonzero()[0].tolist():
             here = pairs[:, 0] == resource
             table = np.zeros(len(classes), np.int64)
             table[owner[here]] = pairs[here, 1]

@@ -122,14 +122,15 @@ def unmet_terms(
 ) -> Iterator[Cause]:
     """What the node does not meet of each term, if it meets no term whole.
 
-    `fields` says whether the fields of a term match, where that is not up to the node's name.
+    `where` names the terms in the memo. `fields` says whether the fields of a term match, where
+    that is not up to the node's name.
     """
-    terms = memo.get((where, id(wanted)))
+    terms = memo.get(where)
     if terms is None:
         # Compiled one by one: terms that cannot match are left out of a compiled list.
         listed = wanted.node_selector_terms or ()
         terms = [next(iter(node_terms(NodeSelector([term]))), None) for term in listed]
-        memo[where, id(wanted)] = terms
+        memo[where] = terms
     found: list[Cause] = []
     for index, term in enumerate(terms):
         place = f"{where}[{index}]"

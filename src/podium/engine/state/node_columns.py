@@ -56,7 +56,7 @@ class FactColumn:
 
     def trim(self) -> None:
         """Number the values in use anew; 0 stays the absent one."""
-        used = [0, *(number for number in np.unique(self.ids).tolist() if number)]
+        used = [0, *(number for number in np.bincount(self.ids).nonzero()[0].tolist() if number)]
         self.ids = np.searchsorted(used, self.ids).astype(self.ids.dtype)
         self.values = [self.values[number] for number in used]
         self.index = {value: number for number, value in enumerate(self.values)}

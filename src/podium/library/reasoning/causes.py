@@ -49,7 +49,7 @@ def find_causes(
         return ()  # the attempt failed as a whole, whatever single nodes were told
     search = _Search(view, pod, profile, row_by_row=row_by_row)
     codes = decision.codes
-    for code in np.unique(codes[codes > 0]).tolist():
+    for code in np.bincount(codes[codes > 0]).nonzero()[0].tolist():
         search.explain(code, np.flatnonzero(codes == code).tolist(), decision.examined)
     return search.found(decision.examined)
 

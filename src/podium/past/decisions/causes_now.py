@@ -71,11 +71,11 @@ def causes_of(
 
 
 def decided_on(
-    cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile], cursor: int = 0
+    cluster: LiveCopy, pod: Pod, profiles: Sequence[Profile]
 ) -> tuple[Decision, Profile]:
     """Decide about a pod on a copy of the cluster without it; the decision with its causes.
 
-    The copy is used up. *cursor* is the position of the counter that breaks ties in turn.
+    The copy is used up.
     """
     bare = [replace(profile, extenders=()) for profile in profiles]
     simulation = Simulation(bare[0], others=bare[1:], now=cluster.decided_at)
@@ -88,7 +88,7 @@ def decided_on(
     for node, nominated in cluster.nominated.items():
         for each in nominated:
             simulation.nominate(each, node)
-    simulation.ties.cursor = cursor
+    simulation.decider.ties = cluster.ties
     order = np.array([columns.nodes.row_of[name] for name in cluster.order], np.int64)
     decision = simulation.decider.look(pod, profile, order=order)
     add_causes(columns, pod, profile, decision)

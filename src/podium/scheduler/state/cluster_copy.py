@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 
     from podium.cluster.cache.cache import Cache
+    from podium.engine.cycle.ties import Ties
     from podium.engine.state.pod_class import Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
@@ -96,6 +98,8 @@ class LiveCopy:
     nominated: dict[str, list[Pod]]
     #: The uids of the pods of each pod group that have no node.
     members: dict[str, set[str]]
+    #: The rule that breaks ties, at the same position.
+    ties: Ties
     #: How many pods stay on their node only because there are too many to place again.
     left_out: int = 0
     #: The time of the last decision before it was copied, in seconds since 1970.
@@ -179,6 +183,10 @@ class CopiedScheduler(Protocol):
     def cache(self) -> Cache:
         """Nodes and placed pods."""
 
+    @property
+    def ties(self) -> Ties:
+        """The rule that breaks ties."""
+
 
 class ClusterCopies:
     """Makes copies of the cluster of a scheduler, on the event loop of the scheduler."""
@@ -217,6 +225,7 @@ class ClusterCopies:
             [names[row] for row in cache.order().tolist()],
             {node: list(nominated) for node, nominated in view.pods.nominated_pods.items()},
             view.pods.groups.waiting(),
+            deepcopy(self._scheduler.ties),
             decided_at=view.decided_at,
         )
 

@@ -65,8 +65,6 @@ class ActivityObserver(Observer):
         #: The uids of pods that another scheduler placed.
         self.foreign: set[str] = set()
         self.decided = self.placed = self.failed = self.evicted = 0
-        #: The position of the counter that breaks ties in turn.
-        self.cursor = 0
         #: Raised with every report.
         self.revision = 0
         #: What happened to pods, the newest last.
@@ -85,8 +83,6 @@ class ActivityObserver(Observer):
         self.revision += 1
         self.decided += 1
         decision = result.decision
-        if decision.tied:
-            self.cursor = decision.cursor + 1
         if decision.node is None:
             self.failed += 1
             self._note_failure(result, decision.message)

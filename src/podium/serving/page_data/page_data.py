@@ -29,6 +29,7 @@ from podium.render.decision.analysis import NOMINATED
 from podium.render.decision.story import StoryAttempt, is_story, story
 from podium.scheduler.state.cluster_copy import (
     ClusterCopies,
+    CopiedScheduler,
     LiveCopy,
     all_objects,
     beside_decisions,
@@ -72,7 +73,6 @@ from podium.what_if.compare.compare import NAMED, configuration
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 
-    from podium.cluster.cache.cache import Cache
     from podium.cluster.queue.queue import SchedulingQueue
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -97,12 +97,8 @@ TOLD: Final = 50
 _PROGRESS_SECONDS: Final = 0.2
 
 
-class ObservedScheduler(Protocol):
+class ObservedScheduler(CopiedScheduler, Protocol):
     """The parts of a scheduler that the pages read, and its only change."""
-
-    @property
-    def cache(self) -> Cache:
-        """Nodes and placed pods."""
 
     @property
     def queue(self) -> SchedulingQueue:
@@ -518,14 +514,14 @@ class PageData:
 
     async def _again(self, key: str) -> Data | None:
         """A placed pod, decided once more on a copy of the cluster without it."""
-        rules, cursor, schedulers = self._rules(), self._activity.cursor, self._schedulers()
+        rules, schedulers = self._rules(), self._schedulers()
 
         def decided(cluster: LiveCopy) -> Data | None:
             placed = cluster.take(key)
             if placed is None:
                 return None  # it was deleted while other pods were decided again
             pod = placed.pod()
-            decision, profile = decided_on(cluster, pod, rules(), cursor)
+            decision, profile = decided_on(cluster, pod, rules())
             notes = list(owner_notes(pod, schedulers))
             return _told(decision, profile, pod, source=NOW, notes=notes, actual=placed.node)
 

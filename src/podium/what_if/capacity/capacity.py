@@ -406,7 +406,7 @@ class CapacitySearch:
         """Group the nodes by the verdict that the pod got which fits nowhere."""
         names = np.array(examined, dtype=object)
         groups = []
-        for code in np.unique(codes[codes > 0]).tolist():
+        for code in np.bincount(codes[codes > 0]).nonzero()[0].tolist():
             verdict = verdicts[code]
             nodes = tuple(dict.fromkeys(names[codes == code].tolist()))
             pods = sum(self._on[name] for name in nodes)

@@ -22,6 +22,7 @@ from builders import (
 )
 from builders_v1_36 import ZONE, csi_node, decision, view
 from builders_v1_36 import judged as judged_at_once
+from podium.engine.framework.causes import VolumeUnreachable
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.volumes.binding import VolumeBinding
@@ -274,6 +275,21 @@ def test_where_a_disk_that_was_handed_over_is_reached(
     found = judged(VolumeBinding(), holding(claim_volume("c")), *items, drivers)
 
     assert found == {"n": () if fits else (UNREACHABLE,)}
+
+
+def test_each_disk_out_of_reach_is_told_by_its_own_terms() -> None:
+    """Terms in the driver's words are made for one question, and another list may take its id."""
+    zones = {f"c{number}": f"zone-{number}" for number in range(8)}
+    items = [each for c, z in zones.items() for each in behind(c, gce(c), labels={ZONE: z})]
+    columns = view(node("n"), *items, with_drivers({}, handed_over="kubernetes.io/gce-pd"))
+    wanted = columns.pods.incoming(holding(*map(claim_volume, zones)))
+
+    found = VolumeBinding().causes(wanted, OneRow(columns, columns.nodes.row_of["n"]), {})
+
+    told = {each.claim: each.failed for each in found if isinstance(each, VolumeUnreachable)}
+    assert {claim: [one.values for one in failed] for claim, failed in told.items()} == {
+        f"default/{c}": [(z,)] for c, z in zones.items()
+    }
 
 
 @pytest.mark.parametrize(

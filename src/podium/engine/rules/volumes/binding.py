@@ -117,6 +117,7 @@ def unreachable(
     affinity = volume.spec.node_affinity
     wanted = required or (affinity.required if affinity is not None else None)
     where = "nodeAffinity.required.nodeSelectorTerms"
+    memo = memo.setdefault((volume.name, required is None), {})
     found = () if wanted is None else unmet_terms(reason, where, wanted, at, memo, fields=fields)
     failed = tuple(each for each in found if isinstance(each, Expression))
     return VolumeUnreachable(reason.text, claim.key, volume.name, failed)
