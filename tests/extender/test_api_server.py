@@ -15,6 +15,7 @@ from podium.engine.state.accounting import ContainerSums
 from podium.errors import ConfigError
 from podium.extender.cluster_state import ClusterFollower, ExtenderState
 from podium.kube.access import access_by_flags
+from podium.kube.reflector import Reflector
 from waiting import eventually
 
 Steps = Callable[["Api", ClusterFollower, ExtenderState], Awaitable[None]]
@@ -226,6 +227,20 @@ def test_what_was_bound_counts_at_once() -> None:
     assert path == "/api/v1/namespaces/d/pods/p/binding"
     assert binding["target"] == {"kind": "Node", "name": "a"}
     assert binding["metadata"] == {"name": "p", "namespace": "d", "uid": "u-p"}
+
+
+def test_a_watch_that_dies_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`podium extender` waits for this, and ends with the error."""
+
+    async def broken(_: Reflector[Any]) -> None:
+        raise RuntimeError("a fault")
+
+    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
+        with pytest.raises(RuntimeError, match="a fault"):
+            await asyncio.wait_for(api_server.until_dead(), 5)
+
+    monkeypatch.setattr(Reflector, "run", broken)
+    follow(steps)
 
 
 def test_an_authority_that_cannot_be_read() -> None:

@@ -72,7 +72,8 @@ _GATES: Final = V1_35.with_gates(
 )
 _OTHER_GATES: Final = V1_35.other_gates.union(
     """
-    AllowServiceLBStatusOnNonLB CronJobsScheduledAnnotation LoadBalancerIPMode PodIndexLabel
+    AllowServiceLBStatusOnNonLB ComponentSLIs CronJobsScheduledAnnotation LoadBalancerIPMode
+    PodIndexLabel
     ProbeHostPodSecurityStandards SizeMemoryBackedVolumes StatefulSetAutoDeletePVC
     StrictCostEnforcementForVAP StrictCostEnforcementForWebhooks
     UserNamespacesPodSecurityStandards
@@ -80,7 +81,8 @@ _OTHER_GATES: Final = V1_35.other_gates.union(
 ).difference(
     """
     AuthorizePodWebsocketUpgradeCreatePermission CRDObservedGenerationTracking
-    CSIServiceAccountTokenSecrets CloudControllerManagerWatchBasedRoutesReconciliation
+    CSIServiceAccountTokenSecrets ChangeContainerStatusOnKubeletRestart
+    CloudControllerManagerWatchBasedRoutesReconciliation
     ConstrainedImpersonation MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
     MutableSchedulingDirectivesForSuspendedJobs RestartAllContainersOnContainerExits
     StructuredAuthenticationConfigurationJWKSMetrics UserNamespacesHostNetworkSupport

@@ -103,16 +103,14 @@ _OTHER_GATES: Final = V1_36.other_gates.union(
     """.split()  # noqa: SIM905  names read best as text
 ).difference(
     """
-    AllowServiceExternalIPs CRIListStreaming ChangeContainerStatusOnKubeletRestart
-    ControllerManagerReleaseLeaderElectionLockOnExit
+    AllowServiceExternalIPs CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
     DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
     DeclarativeValidationBeta ExtendWebSocketsToKubelet ImageVolumeWithDigest
     InPlacePodVerticalScalingInitContainers ManifestBasedAdmissionControlConfig
     PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers PodsAPI
     ResourceHealthStatusMessage ServiceCIDRStatusFieldWiping ShardedListAndWatch
     StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-    StatefulSetSemanticRevisionComparison WorkloadWithJob
+    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet WorkloadWithJob
     """.split()  # noqa: SIM905
 )
 #: They came with v1.36.

@@ -3,24 +3,33 @@
 It watches the cluster as a scheduler does. Instead of deciding in turn it feeds every change to a
 `Judge`, which judges each placement of the other scheduler in hindsight. No binding, status, event,
 eviction or lease is written.
+
+In a burst the shadow may read late. Where the judge has waited long for the node of a pod, the API
+server is asked for the pods that have none: what is not read yet is waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+import logging
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
+
+from podium.kube.api import JSON
+from podium.kube.errors import ApiError
+from podium.kube.failure_log import FailureLog
 from podium.past.format.reading import ObjectChange
 from podium.past.judge.judge import Judge
 from podium.past.replay.replay import Rules
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
-from podium.scheduler.state.object_index import LivePods, ObjectIndex
+from podium.scheduler.state.object_index import LivePods, ObjectIndex, is_older
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -38,14 +47,100 @@ if TYPE_CHECKING:
     from podium.scheduler.telemetry.timings import RuleTimings
 
 
+logger = logging.getLogger(__name__)
+
+#: How often it is looked whether the API server is to be asked.
+_LOOK_SECONDS: Final = 5.0
+#: How long each piece of an answer may take.
+_ANSWER_SECONDS: Final = 30.0
+#: The pods that have no node.
+_PENDING: Final = {
+    "fieldSelector": "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed",
+    "resourceVersion": "",
+}
+_METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, "
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Listed(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _PendingPods(msgspec.Struct):
+    items: list[_Listed] | None = None
+
+
+class ClusterReading:
+    """Whether what happened to pods has been read; else the API server is to be asked.
+
+    The answer says which pods had no node at some time. One that was read without a node, and is
+    not among them or is there in a newer version, has changed unread.
+    """
+
+    def __init__(self, client: KubeApi, clock: Callable[[], float]) -> None:
+        """Ask through *client*; the *clock* says when."""
+        self._client, self._clock = client, clock
+        #: The versions of the pods without a node, by uid: as read, and as last answered.
+        self._read: dict[str, str] = {}
+        self._pending: dict[str, str] = {}
+        #: When the API server was asked for them.
+        self._asked_at = float("-inf")
+        #: Whether it is to be asked again.
+        self.is_needed = False
+
+    def read(self, old: Object | None, new: Object | None) -> None:
+        """Note a version of a pod that was read."""
+        pod = cast("Pod", new or old)
+        if new is None or pod.spec.node_name:
+            self._read.pop(pod.uid, None)
+        else:
+            self._read[pod.uid] = pod.metadata.resource_version
+
+    def has_read(self, uids: Collection[str], since: float) -> bool:
+        """Whether all that happened to some pods up to a time after *since* was read."""
+        if self._asked_at <= since:
+            self.is_needed |= self._clock() > since
+            return False
+        return all(map(self._has_read, uids))
+
+    def _has_read(self, uid: str) -> bool:
+        read = self._read.get(uid)
+        if read is None:
+            return True
+        listed = self._pending.get(uid)
+        return listed is not None and (listed == read or is_older(listed, read))
+
+    async def ask(self) -> None:
+        """Ask the API server now."""
+        asked_at = self._clock()
+        text = bytearray()
+        async with self._client.reading(
+            "/api/v1/pods", _PENDING, seconds=_ANSWER_SECONDS, accept=_METADATA_ONLY + JSON
+        ) as pieces:
+            async for piece in pieces:
+                text += piece
+        items = msgspec.json.decode(bytes(text), type=_PendingPods).items or []
+        self._pending = {each.metadata.uid: each.metadata.resource_version for each in items}
+        self._asked_at, self.is_needed = asked_at, False
+
+
 class JudgedIndexes:
     """Objects as last reported; what changes is fed to a judge, which follows when it can."""
 
     def __init__(
-        self, judge: Judge, clock: Callable[[], float], on_change: Callable[[], None]
+        self,
+        judge: Judge,
+        reading: ClusterReading,
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
     ) -> None:
-        """*on_change* is called after every change."""
-        self._judge, self._clock, self._on_change = judge, clock, on_change
+        """*reading* notes each version of a pod; *on_change* is called after every change."""
+        self._judge, self._reading = judge, reading
+        self._clock, self._on_change = clock, on_change
         self._indexes: dict[str, ObjectIndex[Any]] = {}
 
     def index(self, kind: str) -> ObjectIndex[Any]:
@@ -55,6 +150,8 @@ class JudgedIndexes:
 
             def changed(old: Object | None, new: Object | None) -> None:
                 self._judge.feed(ObjectChange(self._clock(), kind, old, new))
+                if kind == "Pod":
+                    self._reading.read(old, new)
                 self._on_change()
 
             found = LivePods(changed) if kind == "Pod" else ObjectIndex(changed)
@@ -100,17 +197,19 @@ class ShadowScheduler(Scheduler):
 
     def _new_state(self) -> tuple[ClusterState, Indexes]:
         """The state that the judge has followed so far, and indexes that feed it."""
+        self._reading = ClusterReading(self._client, self._clocks.steady)
         judge = self._judge = Judge(
             Rules(self.profiles, self.options.behaviour),
             self._report,
-            clock=self._clocks.steady,
+            reading=self._reading,
             observers=self._observers,
             verification=self.verification,
         )
         self._shadow.waiting = lambda: judge.waiting
         self._shadow.missed = lambda: judge.missed
         self._shadow.min_count = lambda key: _min_count(judge, key)
-        return judge.state, JudgedIndexes(judge, self._clocks.steady, self._pod_ready.set)
+        indexes = JudgedIndexes(judge, self._reading, self._clocks.steady, self._pod_ready.set)
+        return judge.state, indexes
 
     def _report(self, judgement: Judgement) -> None:
         """Count a judgement, and show the decision behind it to the observers."""
@@ -135,6 +234,13 @@ class ShadowScheduler(Scheduler):
 
     async def _attempt_pods(self) -> None:
         """Judge placements as changes come, until the shadow is stopped."""
+        asking = asyncio.get_running_loop().create_task(self._ask())
+        try:
+            await self._judge_placements()
+        finally:
+            asking.cancel()
+
+    async def _judge_placements(self) -> None:
         while not self._stopping:
             self._pod_ready.clear()
             if self._judge.advance(_JUDGED_AT_ONCE):
@@ -146,6 +252,23 @@ class ShadowScheduler(Scheduler):
                     await self._pod_ready.wait()
             except TimeoutError:
                 pass
+
+    async def _ask(self) -> None:
+        """Ask the API server for pods without a node whenever the judge has waited for long."""
+        failures = FailureLog(logger.warning)
+        while True:
+            await self._clocks.sleep(_LOOK_SECONDS)
+            if not self._reading.is_needed:
+                continue
+            try:
+                await self._reading.ask()
+            except ApiError as error:
+                failures.failed("pods", f"pods without a node: {error}; asking again")
+            except msgspec.DecodeError as error:
+                failures.failed("pods", f"pods without a node: {error}; asking again")
+            else:
+                failures.succeeded("pods")
+                self._pod_ready.set()
 
 
 def _min_count(judge: Judge, key: str) -> int | None:

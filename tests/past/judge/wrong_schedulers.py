@@ -9,7 +9,7 @@ that were looked at. `benchmarks/false_excuses.py` prints the table that `docs/h
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -129,14 +129,14 @@ def measure(kind: str, seed: int, *, nodes: int, count: int, samples: bool) -> C
     return Counted(found.pods, len(wrong), len(wrong & keys), len(keys - wrong))
 
 
-def all_counted(*, samples: bool) -> dict[str, Counted]:
+def all_counted(*, samples: bool, seeds: Sequence[int] = SEEDS) -> dict[str, Counted]:
     """The placements of each wrong scheduler and of a right one, of all seeds together."""
     return {
         kind: Counted(
             *map(
                 sum,
                 zip(
-                    *(measure(kind, seed, nodes=160, count=100, samples=samples) for seed in SEEDS),
+                    *(measure(kind, seed, nodes=160, count=100, samples=samples) for seed in seeds),
                     strict=True,
                 ),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.errors import ConfigError
+from podium.generations.known import GENERATIONS
 from podium.generations.v1_36 import GATES, OTHER_GATES, V1_36
 from podium.profiles.config.feature_gates import ConfigurationGates
 
@@ -41,6 +42,16 @@ def test_no_gate_is_listed_twice() -> None:
 
     assert len(set(names)) == len(names)
     assert not OTHER_GATES & set(names)
+
+
+@pytest.mark.parametrize("release", ["v1.34", "v1.35"])
+def test_a_gate_that_came_with_a_patch_release_is_accepted(release: str) -> None:
+    generation = GENERATIONS[release]
+    gates = {"StatefulSetSemanticRevisionComparison": False}
+    if release == "v1.35":
+        gates["ChangeContainerStatusOnKubeletRestart"] = False
+
+    ConfigurationGates(gates, generation).check_supported()
 
 
 def test_every_need_is_a_gate() -> None:

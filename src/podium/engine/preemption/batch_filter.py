@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.engine.framework.rule import Positioned
-    from podium.engine.state.pod_class import Incoming, PodClass
+    from podium.engine.state.pod_class import Incoming
     from podium.engine.state.view import View
 
 
@@ -49,12 +49,8 @@ def batch_rows(
     if view.pods.nominated and pod.cls.volumes:
         # The volumes of nominated pods are counted on single rows only.
         nominees = PodArrays.nominated(view, rows, pod)
-        batch[nominees.position[nominees.by_class(_has_volumes) > 0]] = False
+        batch[nominees.position[nominees.by_class(lambda cls: len(cls.volumes)) > 0]] = False
     return batch if batch.sum() >= min_batch_rows else none
-
-
-def _has_volumes(cls: PodClass) -> bool:
-    return bool(cls.volumes)
 
 
 class BatchTrial:

@@ -54,7 +54,8 @@ class PodRemovals:
         #: For each quantity, the sums per row over the nominees, and over all pods.
         self._of_nominees: dict[Hashable, np.ndarray] = {}
         self._of_all: dict[Hashable, np.ndarray] = {}
-        self._ports = {port: self._port(port) for port in _conflicting(pod.cls.ports, view)}
+        conflicting = {each for one in pod.cls.ports for each in view.pods.conflicting_ports(one)}
+        self._ports = {port: self._port(port) for port in conflicting}
         self._nominee_ports = np.zeros(len(rows), np.bool_)
         if pod.cls.ports and len(self.nominees):
             wanted = pod.cls.ports
@@ -121,10 +122,6 @@ class PodRemovals:
         for used, _ in self._ports.values():
             found |= used[positions]
         return found | self._nominee_ports[positions] if with_nominees else found
-
-
-def _conflicting(wanted: Iterable[Port], view: View) -> set[Port]:
-    return {port for other in wanted for port in view.pods.conflicting_ports(other)}
 
 
 def _clash(cls: PodClass, wanted: tuple[Port, ...]) -> bool:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from podium.engine.framework.rule import Memo
     from podium.engine.rows.rows import OneRow
     from podium.engine.state.pod_class import Incoming, PodClass, Resident
-    from podium.engine.state.tallies import LabelSet
     from podium.engine.state.view import View
 
 SERVICE_AFFINITY_MISMATCH = Reason("node(s) didn't match service affinity")
@@ -115,7 +114,7 @@ def _pods_with_labels_of(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
     alike = from_map(pod.cls.labels.labels)
     tally = view.pods.tally(
         ("like", pod.cls.namespace, alike),
-        lambda labels: _matches(labels, pod.cls.namespace, alike),
+        lambda one: one.namespace == pod.cls.namespace and alike.matches(one.labels),
         lambda: anchor(alike),
     )
     order = np.concatenate(
@@ -132,10 +131,6 @@ def _pods_with_labels_of(pod: Incoming, at: Rows[K]) -> Iterator[Resident]:
         # Pods put on the row by the trial come last, whatever their place was.
         yield from (r for r in trial.added if tally in r.labels.tallies)
         yield from (r for r in trial.nominees if tally in r.labels.tallies)
-
-
-def _matches(labels: LabelSet, namespace: str, selector: Selector) -> bool:
-    return labels.namespace == namespace and selector.matches(labels.labels)
 
 
 class ServiceAntiAffinity(ScoreRule):

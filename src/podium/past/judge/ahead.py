@@ -220,9 +220,9 @@ class Starts:
         cluster: JudgedCluster,
         hypotheses: Hypotheses,
         ahead: Ahead,
-        waited_long: Callable[[], bool],
+        waited_long: Callable[[Collection[str]], bool],
     ) -> None:
-        """*waited_long* says whether what is not seen by now is not waited for."""
+        """*waited_long* says whether what is not seen of some pods by now is not waited for."""
         self._cluster, self._hypotheses, self._ahead = cluster, hypotheses, ahead
         self._waited_long = waited_long
         self._silent_since: float | None = None
@@ -270,7 +270,11 @@ class Starts:
         return True
 
     def _must_wait(self) -> bool:
-        return bool(self._awaited) and not self._waited_long()
+        return (
+            self._awaited is not None
+            and bool(self._awaited)
+            and not self._waited_long(self._awaited)
+        )
 
     def _is_silent(self) -> bool:
         """Whether the scheduler has shown no sign for a while, although pods wait."""

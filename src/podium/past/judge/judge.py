@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from msgspec.structs import replace as changed
 
@@ -37,7 +37,7 @@ from podium.past.judge.refusals import Refusals
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from podium.cluster.queue.entities import Turn
     from podium.cluster.verification import Verification
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 
 #: How long the node of a pod may take to be seen after pods decided later were bound.
 WAIT_SECONDS: Final = 30.0
-#: With more changes to be followed, no pod is waited for: their memory is bounded.
+#: With more changes to be followed, no pod is waited for: their memory is bounded. What differs
+#: while the node of such a pod is unknown is undecided.
 MOST_AHEAD: Final = 100_000
 #: With a larger share of placements that nothing explains, the rules are others: what seldom
 #: happens explains nothing then.
@@ -84,6 +85,15 @@ class _Open:
     seldom: str = ""
     #: Where its binding was followed; 0 before that.
     bound: int = 0
+    #: Whether the node of a pod that was decided before it was not known.
+    unsure: bool = False
+
+
+class Reading(Protocol):
+    """How far the changes of a running cluster have been read."""
+
+    def has_read(self, uids: Collection[str], since: float) -> bool:
+        """Whether all that happened to some pods up to a time after *since* was fed."""
 
 
 class Judge:
@@ -96,18 +106,19 @@ class Judge:
         *,
         wait_seconds: float = WAIT_SECONDS,
         most_ahead: int = MOST_AHEAD,
-        clock: Callable[[], float] | None = None,
+        reading: Reading | None = None,
         observers: Sequence[Observer] = (),
         verification: Verification | None = None,
     ) -> None:
         """Begin with an empty cluster; *report* is called with every judgement, in order.
 
-        The node of a pod may take *wait_seconds* to be seen, by the *clock* if changes are fed as
-        they happen, else by their times; less if more than *most_ahead* changes come meanwhile.
+        The node of a pod may take *wait_seconds* to be seen, by the times of the changes. Changes
+        of a running cluster may be fed late: its *reading* says what is known to have not happened.
+        No pod is waited for while more than *most_ahead* changes are to be followed.
         *verification* says which decisions are made twice.
         """
         self._report = report
-        self._wait_seconds, self._most_ahead, self._clock = wait_seconds, most_ahead, clock
+        self._wait_seconds, self._most_ahead, self._reading = wait_seconds, most_ahead, reading
         #: A pod whose binding was refused is tried again after this time at the earliest.
         backoff = rules.behaviour.queue.backoff
         self._retry_seconds = 0.5 * backoff.initial if backoff is not None else 0.0
@@ -132,6 +143,8 @@ class Judge:
         #: Whether the end came before a pod that was taken got its node: what follows from where it
         #: went is not known.
         self._is_cut = False
+        #: Pods that were not waited for, because too many changes came: they may have a node.
+        self._unseen: set[str] = set()
         #: Pods that the other scheduler found no node for, and Podium did.
         self.missed = 0
 
@@ -215,6 +228,7 @@ class Judge:
     def _gone(self, uid: str) -> None:
         """Forget a pod that was deleted."""
         self._judged.pop(uid, None)
+        self._unseen.discard(uid)
         postponed = self._postponed.pop(uid, None)
         if postponed is not None and postponed.turn is not None:
             self.state.queue.done(postponed.turn)
@@ -228,6 +242,7 @@ class Judge:
             self._starts.pod_came()
         if old is None or old.spec.node_name or not new.spec.node_name:
             return
+        self._unseen.discard(new.uid)
         if new.uid not in self._judged:
             if self.state.is_responsible_for(old):
                 self._report(Judgement(new, 1, None, None, None, time))
@@ -287,10 +302,8 @@ class Judge:
             self._resolve_failed(taken)
         elif node is not None:
             self._judge(taken, node, at)
-        elif gone or self._waited_long():
-            self._is_cut |= self._finished and not gone
-            self._hypotheses.waiting(taken.pod).chosen = decision.node
-            self._fail(taken)
+        elif gone or self._waited_long({pod.uid}):
+            self._give_up(taken, decision.node, gone=gone)
         else:
             return False
         return True
@@ -331,19 +344,33 @@ class Judge:
         preemption = decision.preemption
         if preemption is None or preemption.node is None or self._ahead.has(uid):
             return False
-        return not self._waited_long()
+        return not self._waited_long({uid})
 
-    def _waited_long(self) -> bool:
-        """Whether what is not seen by now is not waited for."""
-        if self._finished or len(self._ahead) > self._most_ahead:
+    @property
+    def _is_full(self) -> bool:
+        return len(self._ahead) > self._most_ahead
+
+    def _waited_long(self, uids: Collection[str]) -> bool:
+        """Whether what is not seen of some pods by now is not waited for."""
+        if self._finished or self._is_full:
             return True
-        latest = self._ahead.until if self._clock is None else self._clock()
-        return latest - self._now > self._wait_seconds
+        since = self._now + self._wait_seconds
+        if self._reading is not None:
+            return self._reading.has_read(uids, since)
+        return self._ahead.until > since
 
     def _end(self, taken: _Taken) -> None:
         if taken.turn is not None:
             self.state.queue.done(taken.turn)
         self._taken.popleft()
+
+    def _give_up(self, taken: _Taken, chosen: str | None, *, gone: bool) -> None:
+        """Return a pod whose node is not seen to the queue, although there was one for it."""
+        self._is_cut |= self._finished and not gone
+        if self._is_full and not gone:
+            self._unseen.add(taken.pod.uid)
+        self._hypotheses.waiting(taken.pod).chosen = chosen
+        self._fail(taken)
 
     def _fail(self, taken: _Taken) -> None:
         """Return a pod to the queue: its attempt found no node."""
@@ -394,7 +421,8 @@ class Judge:
                 self._refusals.suspects_of(place),
                 self._cluster.looked_at.seldom(pod, node),
             )
-            self._open[pod.uid] = _Open(place, self._now, suspects, seldom)
+            unsure = bool(self._unseen)
+            self._open[pod.uid] = _Open(place, self._now, suspects, seldom, unsure=unsure)
             self._unexplained += not seldom
             self._doubtful.put(pod.uid, judgement, plain)
         else:
@@ -418,7 +446,20 @@ class Judge:
     def _report_overdue(self) -> None:
         """Report a placement that has waited for other pods for long."""
         first = next(iter(self._open.values()), None)
-        if first is not None and self._now - first.time > self._wait_seconds:
+        if first is None:
+            return
+        if len(self._open) > self._most_ahead:
+            first.unsure = True
+            self._report_open(first)
+            return
+        since = first.time + self._wait_seconds
+        if self._now <= since:
+            return
+        awaited = {*first.awaited, first.place.pod.uid}
+        if self._reading is None or (
+            not any(self._ahead.has(uid) for uid in awaited)
+            and self._reading.has_read(awaited, since)
+        ):
             self._report_open(first)
 
     def _report_open(self, found: _Open) -> None:
@@ -432,12 +473,13 @@ class Judge:
         refused = self._refusals.explains(place.pod.uid)
         order = REFUSED.format(refused) if refused else ""
         order = order or self._hypotheses.explained_later(place, bound)
-        self._unexplained += bool(found.seldom) - bool(order)
+        unsure = found.unsure and not order
+        self._unexplained += bool(found.seldom) - bool(order or unsure)
         comparison = _as_good(judgement.comparison, OTHER_ORDER, order)
-        if not order and self._unexplained <= 1 + MOST_UNEXPLAINED * place.number:
+        if not order and not unsure and self._unexplained <= 1 + MOST_UNEXPLAINED * place.number:
             comparison = _as_good(comparison, LOOKED_AT, found.seldom)
             self._unexplained -= bool(found.seldom)
-        told = None if self._is_cut and not order else comparison
+        told = None if unsure or (self._is_cut and not order) else comparison
         self._report(replace(judgement, comparison=told))
 
     def decided(self, pod: Pod, *, recording: bool = False) -> Decision:

@@ -103,7 +103,8 @@ class NodeVolumeLimits(BitFilter):
     def reasons_of(self, pod: Incoming, view: View) -> tuple[Reason, ...]:
         """The limit, and each driver that must be on the node."""
         required = self._required(pod, view.catalog)
-        return (TOO_MANY_VOLUMES, *(_missing(driver) for driver in required))
+        missing = (Reason(f"{each} CSI driver is not installed on the node") for each in required)
+        return (TOO_MANY_VOLUMES, *missing)
 
     def _required(self, pod: Incoming, catalog: Catalog) -> list[str]:
         """The drivers of the pod's volumes that nodes must have, by name."""
@@ -183,10 +184,6 @@ class NodeVolumeLimits(BitFilter):
         held = _held(at, Lookups())
         new = Counter(driver for driver, _ in wanted.difference(held.volumes))
         yield from exceeded_limits(TOO_MANY_VOLUMES, new, held.counts, held.limits)
-
-
-def _missing(driver: str) -> Reason:
-    return Reason(f"{driver} CSI driver is not installed on the node")
 
 
 def _has_driver(name: str, node: CsiNode) -> bool:
