@@ -112,7 +112,7 @@ def test_a_sweep_that_is_ended_reports_what_is_finished(
 
 
 def test_an_interrupt_while_processes_start_is_one_sentence(tmp_path: Path) -> None:
-    process, _ = sleeping_sweep(tmp_path, ["--jobs", "2"])
+    process, out = sleeping_sweep(tmp_path, ["--jobs", "2"])
     with process:
         until("the sweep comes to that", lambda: len(group_members(process.pid)) > 2, 120)
         os.killpg(process.pid, signal.SIGINT)
@@ -120,7 +120,8 @@ def test_an_interrupt_while_processes_start_is_one_sentence(tmp_path: Path) -> N
 
     assert told == "podium: note: interrupted; the same command goes on from here\n"
     assert process.returncode == 130
-    assert printed.startswith("small: 0 of 6 runs finished")
+    # One that starts fast may have finished a run before it hears of the interrupt.
+    assert printed.startswith(f"small: {kept(out)} of 6 runs finished")
     until("the sweep comes to that", lambda: not group_members(process.pid), 120)
 
 
