@@ -190,6 +190,8 @@ class Simulation:
             return
         for pod in pods:
             self._renominate(pod)
+        # Victims that stay, being deleted, are named again by each further cycle.
+        victims_stay = False
         while pods:
             group = self.groups.named(key)
             assert group is not None, key  # a missing group holds its pods
@@ -200,6 +202,9 @@ class Simulation:
             evicts = decision.preemption is not None and bool(decision.preemption.uids)
             if decision.code != SUCCESS and not evicts and not decision.released:
                 return
+            if evicts and victims_stay:
+                return
+            victims_stay |= evicts and self.after_preemption == TERMINATE
 
     def _run_pods(self, waiting: Sequence[Pod], *, recording: bool) -> Iterator[Step]:
         if not self.profile.nominated_first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 import pytest
@@ -193,6 +194,21 @@ def test_what_is_left_of_a_scheduled_group_is_tried_again_and_may_preempt() -> N
         ("a1", None),
         ("a1", "n1"),
     ]
+
+
+@pytest.mark.parametrize("after", ["retry", "terminate"])
+def test_a_group_is_tried_again_once_where_its_victims_stay(after: str) -> None:
+    low = member("v", "", node="n1", cpu="2")
+    made = simulation(node("n1", cpu="2"), low, group(minimum=2, priority=10))
+    made.after_preemption = after
+    pods = [member(f"a{n}", cpu="1", priority=10) for n in range(2)]
+
+    steps = list(islice(made.run(pods), 20))
+
+    assert [step.pod.name for step in steps] == ["a0", "a1", "a0", "a1"]
+    assert [step.decision.node for step in steps[-2:]] == (
+        ["n1", "n1"] if after == "retry" else [None, None]
+    )
 
 
 def test_a_gated_pod_holds_its_group_and_a_missing_group_its_pods() -> None:
