@@ -35,7 +35,8 @@ from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult
 from podium.serving.access.page_access import PagesBeside
-from podium.serving.endpoints.health import Health, application
+from podium.serving.endpoints.health import Health
+from podium.serving.endpoints.http_server import application
 from podium.serving.page_data.activity import ActivityObserver
 from podium.serving.page_data.page_data import PageData
 from podium.virtual_cluster.in_process_api import InProcessApi
