@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import os
 import signal
@@ -103,6 +105,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if fixtures or random:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine has an event loop of its own; a fixture `run` says which."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    given: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in wanted}
+    given.get("run", asyncio.run)(pyfuncitem.obj(**given))
+    return True
 
 
 def pytest_report_header() -> str:

@@ -87,13 +87,10 @@ def test_a_failure_counts_more_than_a_condition_that_holds_at_the_same_time() ->
         asyncio.run(run())
 
 
-def test_a_task_that_was_stopped_or_released_is_no_failure() -> None:
-    async def run() -> None:
-        supervisor = Supervisor()
-        stopped = supervisor.start("one", forever())
-        released = supervisor.start("two", failing(InputError("late")))
-        await supervisor.stop(stopped)
-        await supervisor.release(released)
-        await supervisor.until(asyncio.sleep(0))
-
-    asyncio.run(run())
+async def test_a_task_that_was_stopped_or_released_is_no_failure() -> None:
+    supervisor = Supervisor()
+    stopped = supervisor.start("one", forever())
+    released = supervisor.start("two", failing(InputError("late")))
+    await supervisor.stop(stopped)
+    await supervisor.release(released)
+    await supervisor.until(asyncio.sleep(0))

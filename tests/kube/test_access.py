@@ -151,7 +151,7 @@ def test_groups_uid_and_further_values_of_whom_it_speaks_for(config: Path) -> No
     ]
 
 
-def test_all_groups_are_sent(config: Path) -> None:
+async def test_all_groups_are_sent(config: Path) -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer())
 
@@ -159,16 +159,13 @@ def test_all_groups_are_sent(config: Path) -> None:
         user = {"as": "you", "as-groups": ["dev", "ops"]}
         return load_access(written(config, user, {"server": url}))
 
-    async def run() -> None:
-        async with scripted(reply, access) as (client, server):
-            await client.get("/x")
-            async with client.stream("/x", {"watch": "1"}, idle_seconds=5):
-                pass
-            for head in server.heads:
-                assert "Impersonate-Group: dev\r\nImpersonate-Group: ops\r\n" in head
-            assert len(server.heads) == 2
-
-    asyncio.run(run())
+    async with scripted(reply, access) as (client, server):
+        await client.get("/x")
+        async with client.stream("/x", {"watch": "1"}, idle_seconds=5):
+            pass
+        for head in server.heads:
+            assert "Impersonate-Group: dev\r\nImpersonate-Group: ops\r\n" in head
+        assert len(server.heads) == 2
 
 
 @pytest.mark.parametrize(
@@ -361,7 +358,7 @@ def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     assert headers(access) == {"Authorization": "Bearer two"}  # better than none
 
 
-def test_a_token_that_is_turned_down_is_read_again(
+async def test_a_token_that_is_turned_down_is_read_again(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     path = tmp_path / "token"
@@ -371,14 +368,11 @@ def test_a_token_that_is_turned_down_is_read_again(
     )
     path.write_text(ADMIN, "utf-8")
 
-    async def run() -> None:
-        async with ApiClient(access) as client:
-            assert (await client.get(PODS))["kind"] == "PodList"
-
-    asyncio.run(run())
+    async with ApiClient(access) as client:
+        assert (await client.get(PODS))["kind"] == "PodList"
 
 
-def test_a_service_account_whose_token_is_renewed(
+async def test_a_service_account_whose_token_is_renewed(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     (tmp_path / "ca.crt").write_bytes(control_plane.authority.read_bytes())
@@ -390,49 +384,38 @@ def test_a_service_account_whose_token_is_renewed(
         made = control_plane.post(f"{accounts}/{account}/token", asked)
         (tmp_path / "token").write_text(made["status"]["token"], "utf-8")
 
-    async def run() -> None:
-        give_token_of("old")
-        host, _, port = control_plane.url.removeprefix("https://").partition(":")
-        environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-        access = load_access(environ=environ, service_account=tmp_path)
-        async with ApiClient(access) as client:
-            for account in ("old", "new"):
-                if account == "new":
-                    give_token_of("new")
-                    access.credentials._until = 0.0  # type: ignore[attr-defined]
-                with pytest.raises(ApiError) as caught:
-                    await client.get(PODS)
-                assert user_of(caught.value) == f"system:serviceaccount:default:{account}"
-
-    asyncio.run(run())
+    give_token_of("old")
+    host, _, port = control_plane.url.removeprefix("https://").partition(":")
+    environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    access = load_access(environ=environ, service_account=tmp_path)
+    async with ApiClient(access) as client:
+        for account in ("old", "new"):
+            if account == "new":
+                give_token_of("new")
+                access.credentials._until = 0.0  # type: ignore[attr-defined]
+            with pytest.raises(ApiError) as caught:
+                await client.get(PODS)
+            assert user_of(caught.value) == f"system:serviceaccount:default:{account}"
 
 
-def test_nobody_knows_us(control_plane: ControlPlane) -> None:
+async def test_nobody_knows_us(control_plane: ControlPlane) -> None:
     access = access_by_flags(control_plane.url, token="wrong", ca_file=str(control_plane.authority))  # noqa: S106
 
-    async def run() -> None:
-        async with ApiClient(access) as client:
-            with pytest.raises(
-                ApiError, match=r"the credentials are not accepted \(Unauthorized\)"
-            ):
-                await client.get(PODS)
-
-    asyncio.run(run())
+    async with ApiClient(access) as client:
+        with pytest.raises(ApiError, match=r"the credentials are not accepted \(Unauthorized\)"):
+            await client.get(PODS)
 
 
 # Certificates ------------------------------------------------------------------------------------
 
 
-def test_a_server_that_is_not_trusted_is_not_talked_to(control_plane: ControlPlane) -> None:
-    async def run() -> None:
-        async with ApiClient(access_by_flags(control_plane.url, token=ADMIN)) as client:
-            with pytest.raises(UnreachableError, match="its certificate is not trusted: self"):
-                await client.get(PODS)
-        trusting = access_by_flags(control_plane.url, token=ADMIN, insecure=True)
-        async with ApiClient(trusting) as client:
-            assert (await client.get(PODS))["kind"] == "PodList"
-
-    asyncio.run(run())
+async def test_a_server_that_is_not_trusted_is_not_talked_to(control_plane: ControlPlane) -> None:
+    async with ApiClient(access_by_flags(control_plane.url, token=ADMIN)) as client:
+        with pytest.raises(UnreachableError, match="its certificate is not trusted: self"):
+            await client.get(PODS)
+    trusting = access_by_flags(control_plane.url, token=ADMIN, insecure=True)
+    async with ApiClient(trusting) as client:
+        assert (await client.get(PODS))["kind"] == "PodList"
 
 
 def test_the_name_in_the_certificate_may_be_another(
@@ -454,10 +437,10 @@ def test_the_name_in_the_certificate_may_be_another(
     asyncio.run(run(**{"tls-server-name": "kubernetes.default.svc"}))
 
 
-@pytest.mark.parametrize("in_loop", [asyncio.run, run_uvloop])
+@pytest.mark.parametrize("run", [asyncio.run, run_uvloop])
 @pytest.mark.parametrize("form", ["kubeconfig", "service account", "flags", "through a proxy"])
-def test_a_renewed_authority_is_used_without_a_restart(
-    tmp_path: Path, config: Path, form: str, in_loop: Any
+async def test_a_renewed_authority_is_used_without_a_restart(
+    tmp_path: Path, config: Path, form: str, run: Any
 ) -> None:
     """The server has a certificate of another authority, and the file has been written anew."""
     authority = tmp_path / "ca.crt"
@@ -477,28 +460,25 @@ def test_a_renewed_authority_is_used_without_a_restart(
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(Connection="close"))
 
-    async def run() -> None:
-        with serving_certificate("", "") as first, serving_certificate("", "") as second:
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            tls.load_cert_chain(first.certificate, first.key)
-            authority.write_bytes(first.certificate.read_bytes())
-            async with tunnel() as proxy:
-                if form == "through a proxy":
-                    by_proxy["proxy-url"] = proxy.url
-                async with scripted(reply, access, tls=tls) as (client, _):
-                    assert await client.get(PODS) == {}
-                    tls.load_cert_chain(second.certificate, second.key)
-                    for not_yet in (first.certificate.read_bytes(), b"half a cert"):
-                        authority.write_bytes(not_yet)
-                        with pytest.raises(UnreachableError, match="certificate is not trusted"):
-                            await client.get(PODS)
-                    authority.write_bytes(second.certificate.read_bytes())
-                    assert await client.get(PODS) == {}
-                    async with client.stream(PODS, {"watch": "1"}, idle_seconds=5):
-                        pass
-                assert bool(proxy.asked) == bool(by_proxy)
-
-    in_loop(run())
+    with serving_certificate("", "") as first, serving_certificate("", "") as second:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(first.certificate, first.key)
+        authority.write_bytes(first.certificate.read_bytes())
+        async with tunnel() as proxy:
+            if form == "through a proxy":
+                by_proxy["proxy-url"] = proxy.url
+            async with scripted(reply, access, tls=tls) as (client, _):
+                assert await client.get(PODS) == {}
+                tls.load_cert_chain(second.certificate, second.key)
+                for not_yet in (first.certificate.read_bytes(), b"half a cert"):
+                    authority.write_bytes(not_yet)
+                    with pytest.raises(UnreachableError, match="certificate is not trusted"):
+                        await client.get(PODS)
+                authority.write_bytes(second.certificate.read_bytes())
+                assert await client.get(PODS) == {}
+                async with client.stream(PODS, {"watch": "1"}, idle_seconds=5):
+                    pass
+            assert bool(proxy.asked) == bool(by_proxy)
 
 
 def user_of(error: ApiError) -> str:
@@ -508,26 +488,21 @@ def user_of(error: ApiError) -> str:
 
 
 @pytest.mark.parametrize("inline", [True, False])
-def test_client_certificates(control_plane: ControlPlane, config: Path, inline: bool) -> None:
+async def test_client_certificates(control_plane: ControlPlane, config: Path, inline: bool) -> None:
     certificate, key = control_plane.certificate("carol", "team")
     user: dict[str, str] = {"client-certificate": str(certificate), "client-key": str(key)}
     if inline:
-        user = {
-            f"{name}-data": base64.b64encode(Path(path).read_bytes()).decode()
-            for name, path in user.items()
-        }
+        texts = {"client-certificate": certificate.read_bytes(), "client-key": key.read_bytes()}
+        user = {f"{name}-data": base64.b64encode(text).decode() for name, text in texts.items()}
     cluster = {
         "server": control_plane.url,
         "certificate-authority": str(control_plane.authority),
     }
 
-    async def run() -> None:
-        async with connected(written(config, user, cluster)) as client:
-            with pytest.raises(ApiError) as caught:
-                await client.get(PODS)
-            assert user_of(caught.value) == "carol"
-
-    asyncio.run(run())
+    async with connected(written(config, user, cluster)) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.get(PODS)
+        assert user_of(caught.value) == "carol"
 
 
 # Plugins -----------------------------------------------------------------------------------------
@@ -620,7 +595,9 @@ def test_a_plugin_is_run_again_when_its_token_is_turned_down(plugin: Plugin) -> 
     assert plugin.runs == 3
 
 
-def test_a_plugin_may_print_a_certificate(plugin: Plugin, control_plane: ControlPlane) -> None:
+async def test_a_plugin_may_print_a_certificate(
+    plugin: Plugin, control_plane: ControlPlane
+) -> None:
     def prints(user: str) -> None:
         certificate, key = control_plane.certificate(user)
         plugin.prints(
@@ -629,16 +606,13 @@ def test_a_plugin_may_print_a_certificate(plugin: Plugin, control_plane: Control
             expirationTimestamp="2001-01-01T00:00:00Z",
         )
 
-    async def run() -> None:
-        async with connected(plugin.kubeconfig()) as client:
-            for user in ("dave", "erin"):
-                prints(user)
-                with pytest.raises(ApiError) as caught:
-                    await client.get(PODS)
-                # A new certificate needs a new connection.
-                assert user_of(caught.value) == user
-
-    asyncio.run(run())
+    async with connected(plugin.kubeconfig()) as client:
+        for user in ("dave", "erin"):
+            prints(user)
+            with pytest.raises(ApiError) as caught:
+                await client.get(PODS)
+            # A new certificate needs a new connection.
+            assert user_of(caught.value) == user
 
 
 @pytest.mark.parametrize(
@@ -694,19 +668,16 @@ def test_a_plugin_may_print_a_certificate(plugin: Plugin, control_plane: Control
         ),
     ],
 )
-def test_a_plugin_that_does_not_help(
+async def test_a_plugin_that_does_not_help(
     plugin: Plugin, changes: Any, status: Any, sentence: str
 ) -> None:
     plugin.prints(**status)
 
-    async def run() -> None:
-        async with connected(plugin.kubeconfig(**changes)) as client:
-            with pytest.raises(UnreachableError) as caught:
-                await client.get(PODS)
-            assert sentence in str(caught.value)
-            assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
-
-    asyncio.run(run())
+    async with connected(plugin.kubeconfig(**changes)) as client:
+        with pytest.raises(UnreachableError) as caught:
+            await client.get(PODS)
+        assert sentence in str(caught.value)
+        assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
 
 
 # OpenID Connect ----------------------------------------------------------------------------------

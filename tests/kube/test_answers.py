@@ -155,14 +155,11 @@ def test_an_answer_is_the_same_whole_in_pieces_and_with_the_parser(
     ],
     ids=["length", "chunked"],
 )
-def test_an_answer_may_be_cut_at_every_byte(text: bytes) -> None:
-    async def main() -> None:
-        whole, _ = await exchanged([text], closes=False)
-        for cut in range(1, len(text)):
-            assert await exchanged([text[:cut], text[cut:]], closes=False) == (whole, 1)
-        assert await exchanged([bytes([byte]) for byte in text], closes=False) == (whole, 1)
-
-    asyncio.run(main())
+async def test_an_answer_may_be_cut_at_every_byte(text: bytes) -> None:
+    whole, _ = await exchanged([text], closes=False)
+    for cut in range(1, len(text)):
+        assert await exchanged([text[:cut], text[cut:]], closes=False) == (whole, 1)
+    assert await exchanged([bytes([byte]) for byte in text], closes=False) == (whole, 1)
 
 
 @pytest.mark.parametrize(
@@ -171,33 +168,27 @@ def test_an_answer_may_be_cut_at_every_byte(text: bytes) -> None:
     ids=["an answer", "half an answer", "its first byte", "a body that is too long"],
 )
 @pytest.mark.parametrize("status", ["200 OK", "409 Conflict"])
-def test_a_connection_with_more_than_the_answer_is_not_used_again(
+async def test_a_connection_with_more_than_the_answer_is_not_used_again(
     surplus: bytes, status: str
 ) -> None:
-    async def main() -> None:
-        reply = sends([answer(b"one", status) + surplus], closes=False)
-        async with scripted(reply) as (client, script):
-            got = await client._pool.exchange("POST", "/first", b"{}", "text/plain", seconds=5)
-            assert (got.status, got.body) == (int(status[:3]), b"one")
-            assert "retry-after" not in got.headers
-            for _ in range(3):
-                assert await client.request("POST", "/second") == b"plain"
-            assert script.connections == 2
-
-    asyncio.run(main())
+    reply = sends([answer(b"one", status) + surplus], closes=False)
+    async with scripted(reply) as (client, script):
+        got = await client._pool.exchange("POST", "/first", b"{}", "text/plain", seconds=5)
+        assert (got.status, got.body) == (int(status[:3]), b"one")
+        assert "retry-after" not in got.headers
+        for _ in range(3):
+            assert await client.request("POST", "/second") == b"plain"
+        assert script.connections == 2
 
 
 @pytest.mark.parametrize("kept", [0, 3, 20, 60], ids=str)
-def test_an_answer_that_is_cut_off_is_none(kept: int) -> None:
+async def test_an_answer_that_is_cut_off_is_none(kept: int) -> None:
     """With a length and in chunks alike, wherever it ends."""
     body = b"x" * 30
     whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(body, [9], b"", b"")
 
-    async def main() -> None:
-        for text in (whole, answer(body)):
-            pieces = [text[: min(kept, len(text) - 1)]]
-            async with scripted(sends(pieces, closes=True)) as (client, _):
-                with pytest.raises(UnreachableError, match="closed before the answer was complete"):
-                    await client.request("POST", "/first")
-
-    asyncio.run(main())
+    for text in (whole, answer(body)):
+        pieces = [text[: min(kept, len(text) - 1)]]
+        async with scripted(sends(pieces, closes=True)) as (client, _):
+            with pytest.raises(UnreachableError, match="closed before the answer was complete"):
+                await client.request("POST", "/first")

@@ -47,77 +47,59 @@ async def lists(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) ->
     await writer.drain()
 
 
-def test_informers_take_over_the_lists_that_were_asked_for(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(lists) as (client, script):
-            await begin_lists(client)
-            assert len(script.asked) == 2, "they are not asked for at once"
-            state = Indexes()
-            informers = Informers(client, state, SERVED)
-            await informers.start(["Pod", "Node"])
-            assert [*state.of["Pod"].known] == [*state.of["Node"].known] == ["default/one"]
-            asked = [target for _, target in script.asked if "watch=1" not in target]
-            assert len(asked) == 2, "a list was asked for twice"
-            await informers.stop()
-
-    run(main())
+async def test_informers_take_over_the_lists_that_were_asked_for(run: Run) -> None:
+    async with scripted(lists) as (client, script):
+        await begin_lists(client)
+        assert len(script.asked) == 2, "they are not asked for at once"
+        state = Indexes()
+        informers = Informers(client, state, SERVED)
+        await informers.start(["Pod", "Node"])
+        assert [*state.of["Pod"].known] == [*state.of["Node"].known] == ["default/one"]
+        asked = [target for _, target in script.asked if "watch=1" not in target]
+        assert len(asked) == 2, "a list was asked for twice"
+        await informers.stop()
 
 
-def test_a_list_is_taken_over_once(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(lists) as (client, script):
-            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
-            for number in (1, 2):
-                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X") as pieces:
-                    assert b"".join([piece async for piece in pieces]) == LIST
-                assert len(script.asked) == number
-
-    run(main())
+async def test_a_list_is_taken_over_once(run: Run) -> None:
+    async with scripted(lists) as (client, script):
+        await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+        for number in (1, 2):
+            async with client.reading("/x", {"a": "b"}, seconds=20, begun="X") as pieces:
+                assert b"".join([piece async for piece in pieces]) == LIST
+            assert len(script.asked) == number
 
 
-def test_a_list_is_taken_over_by_its_handle_alone(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(lists) as (client, script):
-            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
-            async with client.reading("/x", {"a": "b"}, seconds=20):
-                assert len(script.asked) == 2, "a request without the handle took it"
-            async with client.reading("/x", {"b": "a"}, seconds=20, begun="X"):
-                assert len(script.asked) == 2, "the handle was not enough"
-
-    run(main())
+async def test_a_list_is_taken_over_by_its_handle_alone(run: Run) -> None:
+    async with scripted(lists) as (client, script):
+        await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+        async with client.reading("/x", {"a": "b"}, seconds=20):
+            assert len(script.asked) == 2, "a request without the handle took it"
+        async with client.reading("/x", {"b": "a"}, seconds=20, begun="X"):
+            assert len(script.asked) == 2, "the handle was not enough"
 
 
-def test_an_answer_that_refuses_is_told_when_the_list_is_read(run: Run) -> None:
+async def test_an_answer_that_refuses_is_told_when_the_list_is_read(run: Run) -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b'{"message":"no","code":403}', "403 Forbidden"))
         await writer.drain()
 
-    async def main() -> None:
-        async with scripted(reply) as (client, _):
-            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
-            with pytest.raises(ApiError, match="no"):
-                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
-                    pytest.fail("it was not refused")
-
-    run(main())
+    async with scripted(reply) as (client, _):
+        await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+        with pytest.raises(ApiError, match="no"):
+            async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
+                pytest.fail("it was not refused")
 
 
-def test_a_server_that_is_not_there_is_told_when_the_list_is_read(run: Run) -> None:
-    async def main() -> None:
-        async with ApiClient(Access("http://127.0.0.1:1")) as client:
-            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
-            with pytest.raises(UnreachableError):
-                async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
-                    pytest.fail("there is no server")
-
-    run(main())
+async def test_a_server_that_is_not_there_is_told_when_the_list_is_read(run: Run) -> None:
+    async with ApiClient(Access("http://127.0.0.1:1")) as client:
+        await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+        with pytest.raises(UnreachableError):
+            async with client.reading("/x", {"a": "b"}, seconds=20, begun="X"):
+                pytest.fail("there is no server")
 
 
-def test_a_list_that_is_never_read_is_closed_with_the_client(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(lists) as (client, script):
-            await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
-            await client.__aexit__()
-            await eventually(lambda: not script.open)
-
-    run(main())
+async def test_a_list_that_is_never_read_is_closed_with_the_client(run: Run) -> None:
+    async with scripted(lists) as (client, script):
+        await client.begin_reading("X", "/x", {"a": "b"}, seconds=20)
+        await client.__aexit__()
+        await eventually(lambda: not script.open)

@@ -357,7 +357,9 @@ FULL_NODE: dict[str, Any] = {
 }
 
 
-def test_lists_of_an_api_server_are_the_same_in_both_forms(control_plane: ControlPlane) -> None:
+async def test_lists_of_an_api_server_are_the_same_in_both_forms(
+    control_plane: ControlPlane,
+) -> None:
     nodes, pods = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
     # A pod on a node is not gone at once when it is deleted.
     metadata = {**FULL_POD["metadata"], "labels": {"app": "web", "tier": ""}}
@@ -365,21 +367,18 @@ def test_lists_of_an_api_server_are_the_same_in_both_forms(control_plane: Contro
     plain = {"metadata": {"name": "plain"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
     status = {"conditions": [{"type": "PodScheduled", "status": "True", "reason": "Why"}]}
 
-    async def run() -> None:
-        async with connected(control_plane.kubeconfig(ADMIN)) as client:
-            await client.create(nodes, FULL_NODE)
-            await client.create(pods, full)
-            await client.create(pods, plain)
-            await client.patch_pod_status("default", "full", {"status": status})
-            await client.delete(f"{pods}/full", {"gracePeriodSeconds": 100})
+    async with connected(control_plane.kubeconfig(ADMIN)) as client:
+        await client.create(nodes, FULL_NODE)
+        await client.create(pods, full)
+        await client.create(pods, plain)
+        await client.patch_pod_status("default", "full", {"status": status})
+        await client.delete(f"{pods}/full", {"gracePeriodSeconds": 100})
 
-            assert await in_both_forms(client, Node, nodes) >= {"binary-lists"}
-            assert await in_both_forms(client, Pod, pods) >= {"full", "plain"}
+        assert await in_both_forms(client, Node, nodes) >= {"binary-lists"}
+        assert await in_both_forms(client, Pod, pods) >= {"full", "plain"}
 
-            for path in (f"{pods}/full", f"{pods}/plain", f"{nodes}/binary-lists"):
-                await client.delete(path, {"gracePeriodSeconds": 0})
-
-    asyncio.run(run())
+        for path in (f"{pods}/full", f"{pods}/plain", f"{nodes}/binary-lists"):
+            await client.delete(path, {"gracePeriodSeconds": 0})
 
 
 async def in_both_forms(client: KubeApi, kind: type[Any], path: str) -> set[str]:
@@ -399,7 +398,7 @@ async def in_both_forms(client: KubeApi, kind: type[Any], path: str) -> set[str]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100_000])
-def test_a_reflector_takes_the_binary_form(size: int) -> None:
+async def test_a_reflector_takes_the_binary_form(size: int) -> None:
     data = binary_list("Pod", [{"metadata": {"name": name}} for name in "ba"], "5")
 
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
@@ -411,18 +410,15 @@ def test_a_reflector_takes_the_binary_form(size: int) -> None:
             await writer.drain()
             await asyncio.sleep(0)
 
-    async def run() -> None:
-        async with (
-            scripted(reply) as (client, _),
-            following(client, may_be_binary=True) as (known, reflector),
-        ):
-            await eventually(reflector.synced.is_set)
-            assert ([*known.objects], reflector.version) == (["a", "b"], "5")
-
-    asyncio.run(run())
+    async with (
+        scripted(reply) as (client, _),
+        following(client, may_be_binary=True) as (known, reflector),
+    ):
+        await eventually(reflector.synced.is_set)
+        assert ([*known.objects], reflector.version) == (["a", "b"], "5")
 
 
-def test_after_a_binary_list_that_cannot_be_read_the_list_comes_in_pages_of_json() -> None:
+async def test_after_a_binary_list_that_cannot_be_read_the_list_comes_in_pages_of_json() -> None:
     text = b'{"metadata":{"resourceVersion":"6"},"items":[{"metadata":{"name":"a"}}]}'
 
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
@@ -432,17 +428,14 @@ def test_after_a_binary_list_that_cannot_be_read_the_list_comes_in_pages_of_json
         writer.write(answer(binary_list("Pod", [{}])[:-9] if is_first else text))
         await writer.drain()
 
-    async def run() -> None:
-        async with (
-            scripted(reply) as (client, script),
-            following(client, "/x", may_be_binary=True) as (known, reflector),
-        ):
-            await eventually(reflector.synced.is_set)
-            assert [*known.objects] == ["a"]
-            assert known.told == ["/x: the list is cut off; listing again"]
-            assert ["protobuf" in head for head in script.heads[:2]] == [True, False]
-
-    asyncio.run(run())
+    async with (
+        scripted(reply) as (client, script),
+        following(client, "/x", may_be_binary=True) as (known, reflector),
+    ):
+        await eventually(reflector.synced.is_set)
+        assert [*known.objects] == ["a"]
+        assert known.told == ["/x: the list is cut off; listing again"]
+        assert ["protobuf" in head for head in script.heads[:2]] == [True, False]
 
 
 def test_a_refusal_in_the_binary_form_is_told_in_its_words() -> None:
@@ -455,29 +448,23 @@ def test_a_refusal_in_the_binary_form_is_told_in_its_words() -> None:
     assert refusal(500, {}, body[:30], "GET /x").message == "GET /x: answered with code 500"
 
 
-def test_an_api_server_refuses_a_binary_list_in_words(control_plane: ControlPlane) -> None:
-    async def run() -> None:
-        async with connected(control_plane.kubeconfig(ADMIN)) as client:
-            params = {"fieldSelector": "spec.nothing=1"}
-            reading = client.reading("/api/v1/pods", params, seconds=20, accept=BINARY_OR_JSON)
-            with pytest.raises(Exception, match=r"spec\.nothing") as refused:
-                async with reading:
-                    pytest.fail("it was not refused")
-            assert "k8s" not in str(refused.value)
-
-    asyncio.run(run())
+async def test_an_api_server_refuses_a_binary_list_in_words(control_plane: ControlPlane) -> None:
+    async with connected(control_plane.kubeconfig(ADMIN)) as client:
+        params = {"fieldSelector": "spec.nothing=1"}
+        reading = client.reading("/api/v1/pods", params, seconds=20, accept=BINARY_OR_JSON)
+        with pytest.raises(Exception, match=r"spec\.nothing") as refused:
+            async with reading:
+                pytest.fail("it was not refused")
+        assert "k8s" not in str(refused.value)
 
 
-def test_the_long_lists_are_asked_for_in_the_binary_form() -> None:
+async def test_the_long_lists_are_asked_for_in_the_binary_form() -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b"{}"))
         await writer.drain()
 
-    async def run() -> None:
-        async with scripted(reply) as (client, script):
-            await begin_lists(client)
-            await eventually(lambda: len(script.heads) == 2)
-            for head in script.heads:
-                assert f"\r\nAccept: {BINARY_OR_JSON}\r\n" in head
-
-    asyncio.run(run())
+    async with scripted(reply) as (client, script):
+        await begin_lists(client)
+        await eventually(lambda: len(script.heads) == 2)
+        for head in script.heads:
+            assert f"\r\nAccept: {BINARY_OR_JSON}\r\n" in head

@@ -35,43 +35,34 @@ def says(*replies: bytes) -> Reply:
     return reply
 
 
-def test_one_connection_serves_many_requests(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(says(answer(b'{"a": 1}'))) as (client, script):
-            for _ in range(20):
-                assert await client.request("POST", "/x", body=b"{}") == b'{"a": 1}'
-            assert script.connections == 1
-            head = script.heads[0].split("\r\n")
-            assert head[0] == "POST /x HTTP/1.1"
-            assert {"Accept: application/json", "Content-Type: application/json"} <= {*head}
-
-    run(main())
+async def test_one_connection_serves_many_requests(run: Run) -> None:
+    async with scripted(says(answer(b'{"a": 1}'))) as (client, script):
+        for _ in range(20):
+            assert await client.request("POST", "/x", body=b"{}") == b'{"a": 1}'
+        assert script.connections == 1
+        head = script.heads[0].split("\r\n")
+        assert head[0] == "POST /x HTTP/1.1"
+        assert {"Accept: application/json", "Content-Type: application/json"} <= {*head}
 
 
-def test_a_server_that_closes_each_time(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(says(answer(Connection="close"))) as (client, script):
-            for _ in range(5):
-                await client.request("POST", "/x", body=b"{}")
-            assert script.connections == 5
-
-    run(main())
-
-
-def test_an_idle_connection_that_the_server_closed_is_not_used(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(says(answer())) as (client, script):
+async def test_a_server_that_closes_each_time(run: Run) -> None:
+    async with scripted(says(answer(Connection="close"))) as (client, script):
+        for _ in range(5):
             await client.request("POST", "/x", body=b"{}")
-            script.writers[0].close()
-            await asyncio.sleep(0.05)
-            await client.request("POST", "/x", body=b"{}")
-            assert script.connections == 2
+        assert script.connections == 5
 
-    run(main())
+
+async def test_an_idle_connection_that_the_server_closed_is_not_used(run: Run) -> None:
+    async with scripted(says(answer())) as (client, script):
+        await client.request("POST", "/x", body=b"{}")
+        script.writers[0].close()
+        await asyncio.sleep(0.05)
+        await client.request("POST", "/x", body=b"{}")
+        assert script.connections == 2
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_connection_that_ends_instead_of_an_answer(run: Run, method: str) -> None:
+async def test_a_connection_that_ends_instead_of_an_answer(run: Run, method: str) -> None:
     """Reading is tried again. Whether a write was carried out is not known: the caller decides."""
     asked = []
 
@@ -82,21 +73,18 @@ def test_a_connection_that_ends_instead_of_an_answer(run: Run, method: str) -> N
             raise ConnectionError
         writer.write(answer())
 
-    async def main() -> None:
-        async with scripted(reply) as (client, script):
+    async with scripted(reply) as (client, script):
+        await client.request(method, "/x")
+        if method == "GET":
             await client.request(method, "/x")
-            if method == "GET":
+        else:
+            with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:\d+: "):
                 await client.request(method, "/x")
-            else:
-                with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:\d+: "):
-                    await client.request(method, "/x")
-            assert script.asked == [(method, "/x")] * (3 if method == "GET" else 2)
-            await client.request(method, "/x")
-
-    run(main())
+        assert script.asked == [(method, "/x")] * (3 if method == "GET" else 2)
+        await client.request(method, "/x")
 
 
-def test_answers_in_pieces_of_any_form(run: Run) -> None:
+async def test_answers_in_pieces_of_any_form(run: Run) -> None:
     body = b'{"kind": "Status"}'
     chunked = (
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n%b\r\nd\r\n%b\r\n0\r\n\r\n"
@@ -112,43 +100,34 @@ def test_answers_in_pieces_of_any_form(run: Run) -> None:
             if target == "/slow":
                 await asyncio.sleep(0)
 
-    async def main() -> None:
-        async with scripted(reply) as (client, script):
-            for path in ("/chunked", "/early", "/slow", "/chunked"):
-                assert await client.request("GET", path) == body
-            assert script.connections == 1
-
-    run(main())
+    async with scripted(reply) as (client, script):
+        for path in ("/chunked", "/early", "/slow", "/chunked"):
+            assert await client.request("GET", path) == body
+        assert script.connections == 1
 
 
-def test_an_answer_that_lasts_until_the_server_hangs_up(run: Run) -> None:
+async def test_an_answer_that_lasts_until_the_server_hangs_up(run: Run) -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\nall there is")
         await writer.drain()
         writer.close()
         raise ConnectionError
 
-    async def main() -> None:
-        async with scripted(reply) as (client, _):
-            assert await client.request("GET", "/x") == b"all there is"
-
-    run(main())
+    async with scripted(reply) as (client, _):
+        assert await client.request("GET", "/x") == b"all there is"
 
 
-def test_half_an_answer_is_none(run: Run) -> None:
+async def test_half_an_answer_is_none(run: Run) -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b"complete")[:-3])
         await writer.drain()
         writer.close()
         raise ConnectionError
 
-    async def main() -> None:
-        async with scripted(reply) as (client, script):
-            with pytest.raises(UnreachableError, match="closed before the answer was complete"):
-                await client.request("GET", "/x")
-            assert script.connections == 1
-
-    run(main())
+    async with scripted(reply) as (client, script):
+        with pytest.raises(UnreachableError, match="closed before the answer was complete"):
+            await client.request("GET", "/x")
+        assert script.connections == 1
 
 
 @pytest.mark.parametrize(
@@ -159,41 +138,35 @@ def test_half_an_answer_is_none(run: Run) -> None:
     ],
     ids=["another protocol", "a change to another protocol"],
 )
-def test_what_is_not_http(run: Run, text: bytes) -> None:
-    async def main() -> None:
-        async with scripted(says(text)) as (client, _):
-            with pytest.raises(UnreachableError, match="not HTTP"):
-                await client.request("GET", "/x")
-
-    run(main())
+async def test_what_is_not_http(run: Run, text: bytes) -> None:
+    async with scripted(says(text)) as (client, _):
+        with pytest.raises(UnreachableError, match="not HTTP"):
+            await client.request("GET", "/x")
 
 
-def test_silence_ends_in_time_and_its_connection_is_not_used_again(run: Run) -> None:
+async def test_silence_ends_in_time_and_its_connection_is_not_used_again(run: Run) -> None:
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         if target == "/late":
             await asyncio.sleep(0.2)
         writer.write(answer(target.encode()))
 
-    async def main() -> None:
-        async with scripted(reply) as (client, script):
-            with pytest.raises(UnreachableError, match="no answer in time"):
-                await client.request("POST", "/late", timeout=0.05)
-            assert await client.request("POST", "/next") == b"/next"
-            assert script.connections == 2
-
-    run(main())
+    async with scripted(reply) as (client, script):
+        with pytest.raises(UnreachableError, match="no answer in time"):
+            await client.request("POST", "/late", timeout=0.05)
+        assert await client.request("POST", "/next") == b"/next"
+        assert script.connections == 2
 
 
 @pytest.mark.parametrize(
-    ("before", "timeout", "pause", "answered"),
+    ("before", "limit", "pause", "answered"),
     [
         pytest.param(30.0, 0.1, 60.0, False, id="shorter than that of the request before"),
         pytest.param(0.5, 60.0, 1.0, True, id="longer, and the answer comes after the first"),
         pytest.param(0.5, 0.8, 60.0, False, id="longer, and no answer comes"),
     ],
 )
-def test_each_request_on_a_connection_has_its_own_time(
-    run: Run, before: float, timeout: float, pause: float, *, answered: bool
+async def test_each_request_on_a_connection_has_its_own_time(
+    run: Run, before: float, limit: float, pause: float, *, answered: bool
 ) -> None:
     """Though one timer serves all requests of the connection."""
 
@@ -202,83 +175,68 @@ def test_each_request_on_a_connection_has_its_own_time(
             await asyncio.sleep(pause)
         writer.write(answer(target.encode()))
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        async with scripted(reply, connections=1) as (client, script):
-            for _ in range(3):
-                assert await client.request("POST", "/at-once", timeout=before) == b"/at-once"
-            begun = loop.time()
-            asked = client.request("POST", "/late", timeout=timeout)
-            if answered:
-                assert await asked == b"/late"
-            else:
-                with pytest.raises(UnreachableError, match="no answer in time"):
-                    await asked
-                assert timeout - 0.01 < loop.time() - begun < 30
-            assert script.connections == 1
-            assert await client.request("POST", "/next") == b"/next"
-            kept = [*client._pool._all]
-        assert all(each._alarm is None for each in kept)
-
-    run(main())
+    loop = asyncio.get_running_loop()
+    async with scripted(reply, connections=1) as (client, script):
+        for _ in range(3):
+            assert await client.request("POST", "/at-once", timeout=before) == b"/at-once"
+        begun = loop.time()
+        asked = client.request("POST", "/late", timeout=limit)
+        if answered:
+            assert await asked == b"/late"
+        else:
+            with pytest.raises(UnreachableError, match="no answer in time"):
+                await asked
+            assert limit - 0.01 < loop.time() - begun < 30
+        assert script.connections == 1
+        assert await client.request("POST", "/next") == b"/next"
+        kept = [*client._pool._all]
+    assert all(each._alarm is None for each in kept)
 
 
-def test_a_request_that_is_given_up_leaves_no_answer_to_the_next(run: Run) -> None:
+async def test_a_request_that_is_given_up_leaves_no_answer_to_the_next(run: Run) -> None:
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)
         writer.write(answer(target.encode()))
 
-    async def main() -> None:
-        async with scripted(reply, connections=1) as (client, _):
-            for number in range(10):
-                task = asyncio.create_task(client.request("POST", f"/given-up-{number}"))
-                await asyncio.sleep(0.002 * number)
-                task.cancel()
-                assert await client.request("POST", f"/{number}") == f"/{number}".encode()
-                await asyncio.gather(task, return_exceptions=True)
-
-    run(main())
+    async with scripted(reply, connections=1) as (client, _):
+        for number in range(10):
+            task = asyncio.create_task(client.request("POST", f"/given-up-{number}"))
+            await asyncio.sleep(0.002 * number)
+            task.cancel()
+            assert await client.request("POST", f"/{number}") == f"/{number}".encode()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-def test_there_are_never_more_connections_than_wanted(run: Run) -> None:
+async def test_there_are_never_more_connections_than_wanted(run: Run) -> None:
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.001)
         writer.write(answer(target.encode()))
 
-    async def main() -> None:
-        async with scripted(reply, connections=3) as (client, script):
-            paths = [f"/{number}" for number in range(50)]
-            answers = await asyncio.gather(*(client.request("POST", path) for path in paths))
-            assert answers == [path.encode() for path in paths]
-            assert script.most_open == script.connections == 3
-
-    run(main())
+    async with scripted(reply, connections=3) as (client, script):
+        paths = [f"/{number}" for number in range(50)]
+        answers = await asyncio.gather(*(client.request("POST", path) for path in paths))
+        assert answers == [path.encode() for path in paths]
+        assert script.most_open == script.connections == 3
 
 
-def test_waiting_for_a_connection_counts_as_time(run: Run) -> None:
+async def test_waiting_for_a_connection_counts_as_time(run: Run) -> None:
     async def reply(*_: Any) -> None:
         await asyncio.sleep(60)
 
-    async def main() -> None:
-        async with scripted(reply, connections=1) as (client, script):
-            first = asyncio.create_task(client.request("POST", "/first", timeout=0.2))
-            await asyncio.sleep(0.01)
-            with pytest.raises(UnreachableError, match="no answer in time"):
-                await client.request("POST", "/second", timeout=0.05)
-            assert script.asked == [("POST", "/first")]
-            with pytest.raises(UnreachableError):
-                await first
-
-    run(main())
+    async with scripted(reply, connections=1) as (client, script):
+        first = asyncio.create_task(client.request("POST", "/first", timeout=0.2))
+        await asyncio.sleep(0.01)
+        with pytest.raises(UnreachableError, match="no answer in time"):
+            await client.request("POST", "/second", timeout=0.05)
+        assert script.asked == [("POST", "/first")]
+        with pytest.raises(UnreachableError):
+            await first
 
 
-def test_nobody_is_there(run: Run) -> None:
-    async def main() -> None:
-        async with scripted(says(answer()), lambda _: Access("http://127.0.0.1:1")) as (client, _):
-            with pytest.raises(UnreachableError, match=r"^http://127\.0\.0\.1:1: .*refused"):
-                await client.request("GET", "/x")
-
-    run(main())
+async def test_nobody_is_there(run: Run) -> None:
+    async with scripted(says(answer()), lambda _: Access("http://127.0.0.1:1")) as (client, _):
+        with pytest.raises(UnreachableError, match=r"^http://127\.0\.0\.1:1: .*refused"):
+            await client.request("GET", "/x")
 
 
 class _Renewed(Credentials):
@@ -293,7 +251,7 @@ class _Renewed(Credentials):
 
 
 @pytest.mark.parametrize("wanted", [1, 2])
-def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
+async def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
     scripts: list[Scripted] = []
 
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
@@ -301,18 +259,15 @@ def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
         text = b'{"message": "Unauthorized"}'
         writer.write(answer() if known else answer(text, "401 Unauthorized"))
 
-    async def main() -> None:
-        async with scripted(reply, lambda url: Access(url, _Renewed())) as (client, script):
-            scripts.append(script)
-            if wanted == 1:
+    async with scripted(reply, lambda url: Access(url, _Renewed())) as (client, script):
+        scripts.append(script)
+        if wanted == 1:
+            await client.request("POST", "/x", body=b"{}")
+        else:
+            with pytest.raises(ApiError, match="credentials are not accepted") as caught:
                 await client.request("POST", "/x", body=b"{}")
-            else:
-                with pytest.raises(ApiError, match="credentials are not accepted") as caught:
-                    await client.request("POST", "/x", body=b"{}")
-                assert caught.value.status == 401
-            assert len(script.asked) == 2
-
-    run(main())
+            assert caught.value.status == 401
+        assert len(script.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -335,20 +290,17 @@ def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
         ),
     ],
 )
-def test_how_long_to_wait_is_said(
+async def test_how_long_to_wait_is_said(
     run: Run, reply: bytes, retry_after: float | None, message: str
 ) -> None:
     slept: list[float] = []
 
-    async def main() -> None:
-        async with scripted(says(reply, reply), sleep=noting(slept)) as (client, server):
-            with pytest.raises(ApiError, match=message) as caught:
-                await client.request("POST", "/x", body=b"{}")
-            assert caught.value.retry_after == retry_after
-            assert slept == ([] if retry_after is None else [retry_after])
-            assert len(server.asked) == 1 + len(slept)
-
-    run(main())
+    async with scripted(says(reply, reply), sleep=noting(slept)) as (client, server):
+        with pytest.raises(ApiError, match=message) as caught:
+            await client.request("POST", "/x", body=b"{}")
+        assert caught.value.retry_after == retry_after
+        assert slept == ([] if retry_after is None else [retry_after])
+        assert len(server.asked) == 1 + len(slept)
 
 
 def noting(slept: list[float]) -> Callable[[float], Awaitable[None]]:
@@ -364,32 +316,28 @@ TOO_MANY = answer(b"Too many requests", "429 Too Many Requests", Retry_After="3"
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "POST", "DELETE"])
-def test_a_request_is_sent_again_after_the_pause_that_was_asked_for(run: Run, method: str) -> None:
+async def test_a_request_is_sent_again_after_the_pause_that_was_asked_for(
+    run: Run, method: str
+) -> None:
     slept: list[float] = []
 
-    async def main() -> None:
-        async with scripted(says(TOO_MANY, answer(b"done")), sleep=noting(slept)) as (client, _):
-            assert await client.request(method, "/x") == b"done"
-            assert slept == [3.0]
-
-    run(main())
+    async with scripted(says(TOO_MANY, answer(b"done")), sleep=noting(slept)) as (client, _):
+        assert await client.request(method, "/x") == b"done"
+        assert slept == [3.0]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "timeout"), [("11", 30.0), ("3", 2.0)], ids=["too long", "beyond the timeout"]
+    ("seconds", "limit"), [("11", 30.0), ("3", 2.0)], ids=["too long", "beyond the timeout"]
 )
-def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, timeout: float) -> None:
+async def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, limit: float) -> None:
     slept: list[float] = []
     reply = answer(b"", "429 Too Many Requests", Retry_After=seconds)
 
-    async def main() -> None:
-        async with scripted(says(reply), sleep=noting(slept)) as (client, server):
-            with pytest.raises(ApiError) as caught:
-                await client.request("GET", "/x", timeout=timeout)
-            assert caught.value.retry_after == float(seconds)
-            assert (slept, len(server.asked)) == ([], 1)
-
-    run(main())
+    async with scripted(says(reply), sleep=noting(slept)) as (client, server):
+        with pytest.raises(ApiError) as caught:
+            await client.request("GET", "/x", timeout=limit)
+        assert caught.value.retry_after == float(seconds)
+        assert (slept, len(server.asked)) == ([], 1)
 
 
 @pytest.mark.parametrize("text", [b"<html>", b"[]", b""], ids=["a page", "a list", "nothing"])
@@ -403,26 +351,19 @@ def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, timeout: f
         pytest.param(lambda client: client.delete("/x"), id="delete"),
     ],
 )
-def test_an_answer_that_is_no_object_is_none(text: bytes, ask: Callable[[Any], Any]) -> None:
+async def test_an_answer_that_is_no_object_is_none(text: bytes, ask: Callable[[Any], Any]) -> None:
     """A proxy answers in place of the API server: what became of the request is not known."""
-
-    async def main() -> None:
-        async with scripted(says(answer(text))) as (client, _):
-            with pytest.raises(UnreachableError, match="/x: the answer cannot be read: "):
-                await ask(client)
-
-    asyncio.run(main())
+    async with scripted(says(answer(text))) as (client, _):
+        with pytest.raises(UnreachableError, match="/x: the answer cannot be read: "):
+            await ask(client)
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nHost: evil", "/ü", "a"])
-def test_a_path_cannot_smuggle_anything_in(path: str) -> None:
-    async def main() -> None:
-        async with scripted(says(answer())) as (client, script):
-            with pytest.raises(ValueError, match="no path of a request"):
-                await client.request("GET", path)
-            assert script.asked == []
-
-    asyncio.run(main())
+async def test_a_path_cannot_smuggle_anything_in(path: str) -> None:
+    async with scripted(says(answer())) as (client, script):
+        with pytest.raises(ValueError, match="no path of a request"):
+            await client.request("GET", path)
+        assert script.asked == []
 
 
 _DEEDS = ("answer", "answer", "answer", "late", "cut", "half", "close", "never", "garbage")

@@ -45,17 +45,14 @@ def test_what_is_served(control_plane: ControlPlane) -> None:
     assert KINDS.keys() - served.kinds.keys() == later
 
 
-def test_every_path_can_be_listed(control_plane: ControlPlane) -> None:
-    served = served_by(control_plane)
+async def test_every_path_can_be_listed(control_plane: ControlPlane) -> None:
+    served = await asyncio.to_thread(served_by, control_plane)
 
-    async def run() -> None:
-        async with connected(control_plane.kubeconfig(ADMIN)) as client:
-            for kind in served.kinds:
-                path = served.path(kind)
-                assert path is not None
-                assert (await client.get(path))["kind"] == f"{kind}List"
-
-    asyncio.run(run())
+    async with connected(control_plane.kubeconfig(ADMIN)) as client:
+        for kind in served.kinds:
+            path = served.path(kind)
+            assert path is not None
+            assert (await client.get(path))["kind"] == f"{kind}List"
 
 
 def group(*versions: str) -> dict[str, object]:
@@ -70,7 +67,7 @@ def group(*versions: str) -> dict[str, object]:
         (["policy/v2"], None),
     ],
 )
-def test_the_best_version_that_both_know(listed: list[str], expected: str | None) -> None:
+async def test_the_best_version_that_both_know(listed: list[str], expected: str | None) -> None:
     kind = {"name": "poddisruptionbudgets", "kind": "PodDisruptionBudget"}
     verbs = {"verbs": ["list", "watch"]}
     status = {"name": "poddisruptionbudgets/status", "kind": "PodDisruptionBudget", **verbs}
@@ -81,17 +78,14 @@ def test_the_best_version_that_both_know(listed: list[str], expected: str | None
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(json.dumps(texts[target]).encode()))
 
-    async def run() -> None:
-        async with scripted(reply) as (client, script):
-            served = await discover(client)
-            assert served.path("PodDisruptionBudget") == expected
-            assert served.path("Pod") is None
-            assert ("GET", "/apis/policy/v2") not in script.asked
-
-    asyncio.run(run())
+    async with scripted(reply) as (client, script):
+        served = await discover(client)
+        assert served.path("PodDisruptionBudget") == expected
+        assert served.path("Pod") is None
+        assert ("GET", "/apis/policy/v2") not in script.asked
 
 
-def test_a_group_that_is_gone_is_not_served_and_one_that_fails_is_an_error() -> None:
+async def test_a_group_that_is_gone_is_not_served_and_one_that_fails_is_an_error() -> None:
     statuses = {"/apis/apps/v1": "404 Not Found"}
 
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
@@ -99,11 +93,8 @@ def test_a_group_that_is_gone_is_not_served_and_one_that_fails_is_an_error() -> 
         text = groups if target == "/apis" else b'{"resources": null}'
         writer.write(answer(text, statuses.get(target, "200 OK")))
 
-    async def run() -> None:
-        async with scripted(reply) as (client, _):
-            assert (await discover(client)).path("ReplicaSet") is None
-            statuses["/apis/apps/v1"] = "503 Service Unavailable"
-            with pytest.raises(ApiError):
-                await discover(client)
-
-    asyncio.run(run())
+    async with scripted(reply) as (client, _):
+        assert (await discover(client)).path("ReplicaSet") is None
+        statuses["/apis/apps/v1"] = "503 Service Unavailable"
+        with pytest.raises(ApiError):
+            await discover(client)

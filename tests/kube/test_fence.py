@@ -40,7 +40,7 @@ def test_a_write_that_waits_for_a_connection_is_not_sent_once_the_lease_is_lost(
     asyncio.run(main())
 
 
-def test_a_write_is_not_repeated_after_a_pause_in_which_the_lease_was_lost() -> None:
+async def test_a_write_is_not_repeated_after_a_pause_in_which_the_lease_was_lost() -> None:
     leads = True
 
     async def reply(*given: Any) -> None:
@@ -50,10 +50,7 @@ def test_a_write_is_not_repeated_after_a_pause_in_which_the_lease_was_lost() -> 
         nonlocal leads
         leads = False
 
-    async def main() -> None:
-        async with scripted(reply, sleep=sleep) as (client, script):
-            with pytest.raises(NotLeadingError):
-                await FencedApi(client, lambda: leads).request("POST", PODS, body=b"{}")
-            assert script.asked == [("POST", PODS)]
-
-    asyncio.run(main())
+    async with scripted(reply, sleep=sleep) as (client, script):
+        with pytest.raises(NotLeadingError):
+            await FencedApi(client, lambda: leads).request("POST", PODS, body=b"{}")
+        assert script.asked == [("POST", PODS)]

@@ -111,141 +111,121 @@ def test_the_first_leads_and_the_other_takes_over_when_it_dies(plane: ControlPla
     assert len({holder for holder, _ in runs if holder}) == 2
 
 
-def test_a_lease_that_is_handed_back_is_free_at_once(plane: ControlPlane) -> None:
+async def test_a_lease_that_is_handed_back_is_free_at_once(plane: ControlPlane) -> None:
     slow = LeaseTimes(lease_seconds=30, renew_deadline_seconds=20, retry_seconds=0.2)
 
-    async def run() -> None:
-        async with replicas(plane, "one", times=slow) as (one,):
+    async with replicas(plane, "one", times=slow) as (one,):
+        await eventually(lambda: one.leading)
+        async with replicas(plane, "two", times=slow) as (two,):
+            await asyncio.sleep(0.5)
+            assert not two.leading
+            await one.end()
+            await eventually(lambda: two.leading, 20)  # less than the lease lasts
+
+
+async def test_the_lease_has_the_fields_of_kube_scheduler(plane: ControlPlane) -> None:
+    async with replicas(plane, "one") as (one,):
+        await eventually(lambda: one.leading)
+        spec = (await asyncio.to_thread(plane.get, f"{LEASES}/podium"))["spec"]
+        assert spec.keys() == {
+            "holderIdentity",
+            "leaseDurationSeconds",
+            "acquireTime",
+            "renewTime",
+            "leaseTransitions",
+        }
+        assert spec["leaseDurationSeconds"] == 2
+        renewed = spec["renewTime"]
+
+        def later() -> Any:
+            now = plane.get(f"{LEASES}/podium")["spec"]
+            return now["renewTime"] > renewed and now["acquireTime"] == spec["acquireTime"]
+
+        await eventually(later)
+
+
+async def test_who_cannot_renew_steps_down_before_anybody_else_steps_up(
+    plane: ControlPlane,
+) -> None:
+    with Proxy(plane) as proxy:
+        async with (
+            connected(plane.kubeconfig(ADMIN, url=proxy.url)) as cut_off,
+            connected(plane.kubeconfig(ADMIN)) as client,
+        ):
+            one = Replica(cut_off, "one")
             await eventually(lambda: one.leading)
-            async with replicas(plane, "two", times=slow) as (two,):
-                await asyncio.sleep(0.5)
-                assert not two.leading
-                await one.end()
-                await eventually(lambda: two.leading, 20)  # less than the lease lasts
+            two = Replica(client, "two")
+            await eventually(lambda: two.elector.holder == "one")
+            together = []
 
-    asyncio.run(run())
+            async def look() -> None:
+                while True:
+                    together.append(one.leading and two.leading)
+                    await asyncio.sleep(0.005)
 
-
-def test_the_lease_has_the_fields_of_kube_scheduler(plane: ControlPlane) -> None:
-    async def run() -> None:
-        async with replicas(plane, "one") as (one,):
-            await eventually(lambda: one.leading)
-            spec = (await asyncio.to_thread(plane.get, f"{LEASES}/podium"))["spec"]
-            assert spec.keys() == {
-                "holderIdentity",
-                "leaseDurationSeconds",
-                "acquireTime",
-                "renewTime",
-                "leaseTransitions",
-            }
-            assert spec["leaseDurationSeconds"] == 2
-            renewed = spec["renewTime"]
-
-            def later() -> Any:
-                now = plane.get(f"{LEASES}/podium")["spec"]
-                return now["renewTime"] > renewed and now["acquireTime"] == spec["acquireTime"]
-
-            await eventually(later)
-
-    asyncio.run(run())
+            looking = asyncio.create_task(look())
+            await asyncio.to_thread(proxy.refuse)
+            await eventually(lambda: two.leading)
+            looking.cancel()
+            assert one.task.done()
+            assert "stopped" in one.log
+            assert not any(together)
+            assert one.told
+            assert len(set(one.told)) == len(one.told), "each failure is told once"
+            await one.end()
+            await two.end()
 
 
-def test_who_cannot_renew_steps_down_before_anybody_else_steps_up(plane: ControlPlane) -> None:
-    async def run() -> None:
-        with Proxy(plane) as proxy:
-            async with (
-                connected(plane.kubeconfig(ADMIN, url=proxy.url)) as cut_off,
-                connected(plane.kubeconfig(ADMIN)) as client,
-            ):
-                one = Replica(cut_off, "one")
-                await eventually(lambda: one.leading)
-                two = Replica(client, "two")
-                await eventually(lambda: two.elector.holder == "one")
-                together = []
-
-                async def look() -> None:
-                    while True:
-                        together.append(one.leading and two.leading)
-                        await asyncio.sleep(0.005)
-
-                looking = asyncio.create_task(look())
-                await asyncio.to_thread(proxy.refuse)
-                await eventually(lambda: two.leading)
-                looking.cancel()
-                assert one.task.done()
-                assert "stopped" in one.log
-                assert not any(together)
-                assert one.told
-                assert len(set(one.told)) == len(one.told), "each failure is told once"
-                await one.end()
-                await two.end()
-
-    asyncio.run(run())
-
-
-def test_a_leader_survives_a_restart_of_the_api_server(plane: ControlPlane) -> None:
+async def test_a_leader_survives_a_restart_of_the_api_server(plane: ControlPlane) -> None:
     patient = LeaseTimes(lease_seconds=60, renew_deadline_seconds=50, retry_seconds=0.2)
 
-    async def run() -> None:
-        async with replicas(plane, "one", times=patient) as (one,):
-            await eventually(lambda: one.leading)
-            with plane.api_server_away():
-                await eventually(lambda: one.told)
-            count = len(one.told)
-            await asyncio.sleep(1)
-            assert one.leading
-            assert len(one.told) <= count + 1
-            assert "stopped" not in one.log
-
-    asyncio.run(run())
-
-
-def test_a_wall_clock_that_jumps_does_no_harm(plane: ControlPlane) -> None:
-    """Times in the lease are decoration: a lease from the year 2001 that is renewed, holds."""
-
-    async def run() -> None:
-        async with connected(plane.kubeconfig(ADMIN)) as client:
-            spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
-            lease = {"metadata": {"name": "podium"}, "spec": spec}
-            await client.create(LEASES, lease)
-            one = Replica(client, "one")
-            for second in range(15):
-                moment = f"2001-01-01T00:00:{second:02d}.000000Z"
-                await client.patch(f"{LEASES}/podium", {"spec": {"renewTime": moment}})
-                assert not one.leading
-                await asyncio.sleep(0.2)
-            await eventually(lambda: one.leading)
-            await one.end()
-
-    asyncio.run(run())
-
-
-def test_a_lease_that_somebody_takes_away_is_lost_at_once(plane: ControlPlane) -> None:
-    async def run() -> None:
-        async with replicas(plane, "one") as (one,):
-            await eventually(lambda: one.leading)
-            path, theirs = f"{LEASES}/podium", {"spec": {"holderIdentity": "usurper"}}
-            await asyncio.to_thread(plane.call, "PATCH", path, theirs, "merge-patch+json")
-            await eventually(one.task.done)
-            assert one.log == ["leader one", "started", "leader usurper", "stopped"]
-            assert not one.leading
-
-    asyncio.run(run())
-
-
-def test_a_missing_right_is_named(plane: ControlPlane) -> None:
-    async def run() -> None:
-        async with connected(plane.kubeconfig_of("stranger")) as client:
-            one = Replica(client, "one")
+    async with replicas(plane, "one", times=patient) as (one,):
+        await eventually(lambda: one.leading)
+        with plane.api_server_away():
             await eventually(lambda: one.told)
-            assert one.told[0] == (
-                "leader election: lease kube-system/podium: leases.coordination.k8s.io "
-                '"podium" is forbidden: User "stranger" cannot get resource "leases" in API '
-                'group "coordination.k8s.io" in the namespace "kube-system"'
-            )
-            await one.end()
+        count = len(one.told)
+        await asyncio.sleep(1)
+        assert one.leading
+        assert len(one.told) <= count + 1
+        assert "stopped" not in one.log
 
-    asyncio.run(run())
+
+async def test_a_wall_clock_that_jumps_does_no_harm(plane: ControlPlane) -> None:
+    """Times in the lease are decoration: a lease from the year 2001 that is renewed, holds."""
+    async with connected(plane.kubeconfig(ADMIN)) as client:
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 1}
+        lease = {"metadata": {"name": "podium"}, "spec": spec}
+        await client.create(LEASES, lease)
+        one = Replica(client, "one")
+        for second in range(15):
+            moment = f"2001-01-01T00:00:{second:02d}.000000Z"
+            await client.patch(f"{LEASES}/podium", {"spec": {"renewTime": moment}})
+            assert not one.leading
+            await asyncio.sleep(0.2)
+        await eventually(lambda: one.leading)
+        await one.end()
+
+
+async def test_a_lease_that_somebody_takes_away_is_lost_at_once(plane: ControlPlane) -> None:
+    async with replicas(plane, "one") as (one,):
+        await eventually(lambda: one.leading)
+        path, theirs = f"{LEASES}/podium", {"spec": {"holderIdentity": "usurper"}}
+        await asyncio.to_thread(plane.call, "PATCH", path, theirs, "merge-patch+json")
+        await eventually(one.task.done)
+        assert one.log == ["leader one", "started", "leader usurper", "stopped"]
+        assert not one.leading
+
+
+async def test_a_missing_right_is_named(plane: ControlPlane) -> None:
+    async with connected(plane.kubeconfig_of("stranger")) as client:
+        one = Replica(client, "one")
+        await eventually(lambda: one.told)
+        assert one.told[0] == (
+            "leader election: lease kube-system/podium: leases.coordination.k8s.io "
+            '"podium" is forbidden: User "stranger" cannot get resource "leases" in API '
+            'group "coordination.k8s.io" in the namespace "kube-system"'
+        )
+        await one.end()
 
 
 class Shelf:
@@ -278,7 +258,7 @@ class Shelf:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_there_are_never_two_leaders(seed: int) -> None:
+async def test_there_are_never_two_leaders(seed: int) -> None:
     """Five replicas on a clock that is turned by hand; they fall asleep, wake up and die."""
     rng, now, shelf = random.Random(seed), [0.0], Shelf()  # noqa: S311
 
@@ -287,30 +267,27 @@ def test_there_are_never_two_leaders(seed: int) -> None:
         while now[0] < ends:  # noqa: ASYNC110 - the clock is turned by hand
             await asyncio.sleep(0)
 
-    async def run() -> None:
-        names = [f"replica-{number}" for number in range(5)]
+    names = [f"replica-{number}" for number in range(5)]
 
-        def new(name: str) -> Replica:
-            options = {"times": LeaseTimes(), "clock": lambda: now[0], "sleep": sleep}
-            return Replica(shelf, name, **options)  # type: ignore[arg-type]
+    def new(name: str) -> Replica:
+        options = {"times": LeaseTimes(), "clock": lambda: now[0], "sleep": sleep}
+        return Replica(shelf, name, **options)  # type: ignore[arg-type]
 
-        made, led = {name: new(name) for name in names}, set()
-        for _ in range(400):
-            now[0] += rng.random() * 2
-            for _ in range(20):
-                await asyncio.sleep(0)
-            leaders = [name for name, each in made.items() if each.leading]
-            assert len(leaders) <= 1
-            led.update(leaders)
-            if rng.random() < 0.05:
-                name = rng.choice(leaders or names)
-                await (made[name].die() if rng.random() < 0.5 else made[name].end())
-                made[name] = new(name)
-        assert len(led) > 1
-        for each in made.values():
-            await each.end()
-
-    asyncio.run(run())
+    made, led = {name: new(name) for name in names}, set()
+    for _ in range(400):
+        now[0] += rng.random() * 2
+        for _ in range(20):
+            await asyncio.sleep(0)
+        leaders = [name for name, each in made.items() if each.leading]
+        assert len(leaders) <= 1
+        led.update(leaders)
+        if rng.random() < 0.05:
+            name = rng.choice(leaders or names)
+            await (made[name].die() if rng.random() < 0.5 else made[name].end())
+            made[name] = new(name)
+    assert len(led) > 1
+    for each in made.values():
+        await each.end()
 
 
 class SilentShelf(Shelf):
@@ -354,21 +331,18 @@ def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(times: LeaseT
         runner.run(run())
 
 
-def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:
+async def test_a_lost_lease_is_released_after_the_work_has_stopped() -> None:
     shelf = SilentShelf()
     times = LeaseTimes(lease_seconds=2, renew_deadline_seconds=0.5, retry_seconds=0.1)
 
-    async def run() -> None:
-        one = Replica(shelf, "one", times=times)  # type: ignore[arg-type]
-        await eventually(lambda: shelf.last_write)
-        shelf.silent = True
-        await one.task
-        shelf.silent = False
-        await one.elector.hand_back()
-        assert shelf.lease is not None
-        assert shelf.lease["spec"]["holderIdentity"] == ""
-
-    asyncio.run(run())
+    one = Replica(shelf, "one", times=times)  # type: ignore[arg-type]
+    await eventually(lambda: shelf.last_write)
+    shelf.silent = True
+    await one.task
+    shelf.silent = False
+    await one.elector.hand_back()
+    assert shelf.lease is not None
+    assert shelf.lease["spec"]["holderIdentity"] == ""
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (2.5, 2.2, 0.1)])

@@ -20,40 +20,31 @@ async def _dies() -> None:
     raise ZeroDivisionError("a bug")
 
 
-def test_the_first_death_is_told() -> None:
-    async def run() -> None:
-        tasks = OwnTasks()
-        tasks.start("one that lives", asyncio.sleep(3600))
-        tasks.start("one that dies", _dies())
-        with pytest.raises(ZeroDivisionError):
-            await tasks.until_one_dies()
-        await tasks.end()
-
-    asyncio.run(run())
+async def test_the_first_death_is_told() -> None:
+    tasks = OwnTasks()
+    tasks.start("one that lives", asyncio.sleep(3600))
+    tasks.start("one that dies", _dies())
+    with pytest.raises(ZeroDivisionError):
+        await tasks.until_one_dies()
+    await tasks.end()
 
 
-def test_a_task_that_returns_is_dead_too() -> None:
-    async def run() -> None:
-        tasks = OwnTasks()
-        tasks.start("the work", asyncio.sleep(0))
-        with pytest.raises(RuntimeError, match="the work ended by itself"):
-            await tasks.until_one_dies()
-
-    asyncio.run(run())
+async def test_a_task_that_returns_is_dead_too() -> None:
+    tasks = OwnTasks()
+    tasks.start("the work", asyncio.sleep(0))
+    with pytest.raises(RuntimeError, match="the work ended by itself"):
+        await tasks.until_one_dies()
 
 
-def test_a_cancelled_task_is_not_dead() -> None:
-    async def run() -> None:
-        tasks = OwnTasks()
-        tasks.start("the work", asyncio.sleep(3600))
-        watching = asyncio.ensure_future(tasks.until_one_dies())
-        await asyncio.sleep(0)
-        await tasks.end()
-        await asyncio.sleep(0)
-        assert not watching.done()
-        watching.cancel()
-
-    asyncio.run(run())
+async def test_a_cancelled_task_is_not_dead() -> None:
+    tasks = OwnTasks()
+    tasks.start("the work", asyncio.sleep(3600))
+    watching = asyncio.ensure_future(tasks.until_one_dies())
+    await asyncio.sleep(0)
+    await tasks.end()
+    await asyncio.sleep(0)
+    assert not watching.done()
+    watching.cancel()
 
 
 def test_a_dead_informer_ends_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:

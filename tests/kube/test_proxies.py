@@ -69,7 +69,7 @@ async def tunnel(tls: ssl.SSLContext | None = None) -> AsyncIterator[Tunnel]:
 
 @pytest.mark.parametrize("run", [asyncio.run, run_uvloop])
 @pytest.mark.parametrize("by", ["kubeconfig", "environment", "https"])
-def test_everything_goes_through_the_proxy(
+async def test_everything_goes_through_the_proxy(
     control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, run: Any
 ) -> None:
     tls = None
@@ -79,26 +79,23 @@ def test_everything_goes_through_the_proxy(
         tls.load_cert_chain(*pair)
         monkeypatch.setenv("SSL_CERT_FILE", str(pair[0]))
 
-    async def follow() -> None:
-        async with tunnel(tls) as proxy:
-            document = json.loads(control_plane.kubeconfig(ADMIN).read_text("utf-8"))
-            if by == "environment":
-                monkeypatch.setenv("https_proxy", proxy.url)
-                monkeypatch.delenv("no_proxy", raising=False)
-            else:
-                document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
-            path = tmp_path / "config"
-            path.write_text(json.dumps(document), "utf-8")
-            async with connected(path) as client, following(client) as (known, _):
-                await eventually(lambda: known.replaced)
-                assert (await client.get(PODS))["kind"] == "PodList"
-                reading = client.reading(PODS, {}, seconds=20, accept=BINARY_OR_JSON)
-                async with reading as pieces:
-                    assert b"".join([piece async for piece in pieces]).startswith(MAGIC)
-            where = control_plane.url.removeprefix("https://")
-            assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
-
-    run(follow())
+    async with tunnel(tls) as proxy:
+        document = json.loads(control_plane.kubeconfig(ADMIN).read_text("utf-8"))
+        if by == "environment":
+            monkeypatch.setenv("https_proxy", proxy.url)
+            monkeypatch.delenv("no_proxy", raising=False)
+        else:
+            document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
+        path = tmp_path / "config"
+        path.write_text(json.dumps(document), "utf-8")
+        async with connected(path) as client, following(client) as (known, _):
+            await eventually(lambda: known.replaced)
+            assert (await client.get(PODS))["kind"] == "PodList"
+            reading = client.reading(PODS, {}, seconds=20, accept=BINARY_OR_JSON)
+            async with reading as pieces:
+                assert b"".join([piece async for piece in pieces]).startswith(MAGIC)
+        where = control_plane.url.removeprefix("https://")
+        assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
 
 
 @pytest.mark.parametrize(
@@ -140,21 +137,18 @@ def test_a_proxy_that_is_not_supported(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_proxy_that_is_not_there_is_not_passed_by() -> None:
+async def test_a_proxy_that_is_not_there_is_not_passed_by() -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(answer())
 
-    async def run() -> None:
-        async with scripted(reply) as (direct, script):
-            client = ApiClient(Access(direct.access.url, proxy="http://127.0.0.1:1"))
-            with pytest.raises(UnreachableError, match="connection refused"):
-                await client.request("GET", "/x")
-            with pytest.raises(UnreachableError, match="connection refused"):
-                async with client.stream("/x", {}, idle_seconds=1):
-                    pass
-            assert script.asked == []
-
-    asyncio.run(run())
+    async with scripted(reply) as (direct, script):
+        client = ApiClient(Access(direct.access.url, proxy="http://127.0.0.1:1"))
+        with pytest.raises(UnreachableError, match="connection refused"):
+            await client.request("GET", "/x")
+        with pytest.raises(UnreachableError, match="connection refused"):
+            async with client.stream("/x", {}, idle_seconds=1):
+                pass
+        assert script.asked == []
 
 
 def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:

@@ -162,21 +162,18 @@ def test_a_right_that_is_missing_is_named_once(plane: ControlPlane, pod: Pod) ->
     )
 
 
-def test_too_many_are_dropped_and_nobody_waits(plane: ControlPlane, pod: Pod) -> None:
-    async def run() -> None:
-        with Proxy(plane) as proxy:
-            proxy.swallow("POST", "/events")
-            async with (
-                connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
-                EventRecorder(client, "podium", most=10) as recorder,
-            ):
-                for number in range(100):
-                    about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
-                    recorder.record(about, "Normal", "Scheduled", "here")
-                await eventually(lambda: recorder.counts["dropped"] == 90)
-                assert not await recorder.drain(0.05)
-
-    asyncio.run(run())
+async def test_too_many_are_dropped_and_nobody_waits(plane: ControlPlane, pod: Pod) -> None:
+    with Proxy(plane) as proxy:
+        proxy.swallow("POST", "/events")
+        async with (
+            connected(plane.kubeconfig(ADMIN, url=proxy.url)) as client,
+            EventRecorder(client, "podium", most=10) as recorder,
+        ):
+            for number in range(100):
+                about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
+                recorder.record(about, "Normal", "Scheduled", "here")
+            await eventually(lambda: recorder.counts["dropped"] == 90)
+            assert not await recorder.drain(0.05)
 
 
 def test_many_events_are_all_written(plane: ControlPlane) -> None:

@@ -223,7 +223,7 @@ def test_what_decodes_reports_is_told_of_deletions_and_lists() -> None:
     assert not reports._known
 
 
-def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> None:
+async def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> None:
     lists = [
         b'{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}]}',
         b'{"metadata":{"resourceVersion":"3"},"items":[]}',
@@ -240,31 +240,25 @@ def test_a_deleted_object_that_cannot_be_decoded_is_found_by_a_new_list() -> Non
         else:
             await asyncio.sleep(60)
 
-    async def run() -> None:
-        async with scripted(reply) as (client, _), following(client, "/x", Object) as (known, _):
-            await eventually(lambda: known.replaced == 2, seconds=5)
-            assert known.objects == {}
-
-    asyncio.run(run())
+    async with scripted(reply) as (client, _), following(client, "/x", Object) as (known, _):
+        await eventually(lambda: known.replaced == 2, seconds=5)
+        assert known.objects == {}
 
 
-def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) -> None:
-    async def run() -> None:
-        with Proxy(control_plane) as proxy:
-            silent = proxy.swallow("GET", "watch=", times=1)
-            options: Any = {"watch_seconds": 1, "grace_seconds": 0.1}
-            async with (
-                connected(control_plane.kubeconfig(ADMIN, url=proxy.url)) as client,
-                following(client, CONFIG_MAPS, Object, **options) as (known, _),
-            ):
-                await eventually(lambda: silent.hits)
-                await client.create(CONFIG_MAPS, {"metadata": {"name": "meanwhile"}})
-                await eventually(lambda: "meanwhile" in known.objects)
-                assert known.replaced == 1
-                assert any("no answer in time" in line for line in known.told)
-                await client.request("DELETE", CONFIG_MAPS)
-
-    asyncio.run(run())
+async def test_a_watch_without_an_answer_is_opened_again(control_plane: ControlPlane) -> None:
+    with Proxy(control_plane) as proxy:
+        silent = proxy.swallow("GET", "watch=", times=1)
+        options: Any = {"watch_seconds": 1, "grace_seconds": 0.1}
+        async with (
+            connected(control_plane.kubeconfig(ADMIN, url=proxy.url)) as client,
+            following(client, CONFIG_MAPS, Object, **options) as (known, _),
+        ):
+            await eventually(lambda: silent.hits)
+            await client.create(CONFIG_MAPS, {"metadata": {"name": "meanwhile"}})
+            await eventually(lambda: "meanwhile" in known.objects)
+            assert known.replaced == 1
+            assert any("no answer in time" in line for line in known.told)
+            await client.request("DELETE", CONFIG_MAPS)
 
 
 class InPieces(KubeApi):

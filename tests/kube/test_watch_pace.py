@@ -101,84 +101,68 @@ async def watching(
             assert not client._pace._resting, "a watch that has ended still rests"
 
 
-def test_what_has_arrived_is_read_before_the_next_decision(run: Run, secure: bool) -> None:
-    async def main() -> None:
-        async with watching(secure=secure) as watch:
-            for number in range(20):
-                await watch.rest()
-                before = watch.taken
-                await watch.send(*(b"report %d\n" % each for each in range(number)))
-                assert watch.taken == before, "it reads while it rests"
-                await watch.client.catch_up()
-                assert watch.taken == watch.sent
-
-    run(main())
+async def test_what_has_arrived_is_read_before_the_next_decision(run: Run, secure: bool) -> None:
+    async with watching(secure=secure) as watch:
+        for number in range(20):
+            await watch.rest()
+            before = watch.taken
+            await watch.send(*(b"report %d\n" % each for each in range(number)))
+            assert watch.taken == before, "it reads while it rests"
+            await watch.client.catch_up()
+            assert watch.taken == watch.sent
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_nothing_is_lost_or_late_however_much_arrives(run: Run, secure: bool, seed: int) -> None:
+async def test_nothing_is_lost_or_late_however_much_arrives(
+    run: Run, secure: bool, seed: int
+) -> None:
     rng = random.Random(seed)  # noqa: S311
 
-    async def main() -> None:
-        async with watching(secure=secure) as watch:
-            for _ in range(5):
-                await watch.rest()
-                sizes = [rng.choice([1, 100, 20_000, 70_000]) for _ in range(rng.randrange(4))]
-                # The server may not be able to send all of it before the watch reads.
-                sending = asyncio.create_task(watch.send(*(b"x" * size for size in sizes)))
-                await asyncio.sleep(0.01)
-                await watch.client.catch_up()
-                await sending
-                await eventually(lambda: watch.taken == watch.sent)
-
-    run(main())
-
-
-def test_a_record_of_which_a_part_has_arrived_is_read_when_the_rest_comes(run: Run) -> None:
-    async def main() -> None:
-        async with watching(secure=True, rest_seconds=0.02) as watch:
-            watch.client.let_watches_rest()
-            for number in range(40):
-                await watch.send(b"y" * 16_000 * (number % 3 + 1))
-            await eventually(lambda: watch.taken == watch.sent)
-
-    run(main())
-
-
-def test_a_rest_ends_by_itself(run: Run, secure: bool) -> None:
-    async def main() -> None:
-        async with watching(secure=secure, rest_seconds=0.05) as watch:
+    async with watching(secure=secure) as watch:
+        for _ in range(5):
             await watch.rest()
-            await watch.send(b"late\n")
-            assert watch.taken != watch.sent
+            sizes = [rng.choice([1, 100, 20_000, 70_000]) for _ in range(rng.randrange(4))]
+            # The server may not be able to send all of it before the watch reads.
+            sending = asyncio.create_task(watch.send(*(b"x" * size for size in sizes)))
+            await asyncio.sleep(0.01)
+            await watch.client.catch_up()
+            await sending
             await eventually(lambda: watch.taken == watch.sent)
 
-    run(main())
+
+async def test_a_record_of_which_a_part_has_arrived_is_read_when_the_rest_comes(run: Run) -> None:
+    async with watching(secure=True, rest_seconds=0.02) as watch:
+        watch.client.let_watches_rest()
+        for number in range(40):
+            await watch.send(b"y" * 16_000 * (number % 3 + 1))
+        await eventually(lambda: watch.taken == watch.sent)
+
+
+async def test_a_rest_ends_by_itself(run: Run, secure: bool) -> None:
+    async with watching(secure=secure, rest_seconds=0.05) as watch:
+        await watch.rest()
+        await watch.send(b"late\n")
+        assert watch.taken != watch.sent
+        await eventually(lambda: watch.taken == watch.sent)
 
 
 @pytest.mark.parametrize("case", ["nothing allows it", "it may not", "pieces come rarely"])
-def test_watches_that_do_not_rest(run: Run, secure: bool, case: str) -> None:
-    async def main() -> None:
-        rest_seconds = 0.0 if case == "pieces come rarely" else FOR_EVER
-        may_rest = case != "it may not"
-        async with watching(secure=secure, rest_seconds=rest_seconds, may_rest=may_rest) as watch:
-            if case != "nothing allows it":
-                watch.client.let_watches_rest()
-            for _ in range(5):
-                await watch.send(b"report\n")
-                await eventually(lambda: watch.taken == watch.sent)
-                assert not watch.client._pace._resting
-
-    run(main())
+async def test_watches_that_do_not_rest(run: Run, secure: bool, case: str) -> None:
+    rest_seconds = 0.0 if case == "pieces come rarely" else FOR_EVER
+    may_rest = case != "it may not"
+    async with watching(secure=secure, rest_seconds=rest_seconds, may_rest=may_rest) as watch:
+        if case != "nothing allows it":
+            watch.client.let_watches_rest()
+        for _ in range(5):
+            await watch.send(b"report\n")
+            await eventually(lambda: watch.taken == watch.sent)
+            assert not watch.client._pace._resting
 
 
-def test_catching_up_ends_the_permission_to_rest(run: Run, secure: bool) -> None:
-    async def main() -> None:
-        async with watching(secure=secure) as watch:
-            await watch.rest()
-            await watch.client.catch_up()
-            for _ in range(5):
-                await watch.send(b"report\n")
-                await eventually(lambda: watch.taken == watch.sent)
-
-    run(main())
+async def test_catching_up_ends_the_permission_to_rest(run: Run, secure: bool) -> None:
+    async with watching(secure=secure) as watch:
+        await watch.rest()
+        await watch.client.catch_up()
+        for _ in range(5):
+            await watch.send(b"report\n")
+            await eventually(lambda: watch.taken == watch.sent)

@@ -135,15 +135,12 @@ def test_a_watch_is_the_same_however_its_answer_is_cut(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_watch_in_single_bytes(run: Run, form: str) -> None:
+async def test_a_watch_in_single_bytes(run: Run, form: str) -> None:
     body = '{"ü": 1}\n'.encode()
     pieces = [bytes([byte]) for byte in FORMS[form](body)]
 
-    async def main() -> None:
-        async with scripted(sends(*pieces, closes=True)) as (client, _):
-            assert await read(client) == body
-
-    run(main())
+    async with scripted(sends(*pieces, closes=True)) as (client, _):
+        assert await read(client) == body
 
 
 @pytest.mark.parametrize(
@@ -162,16 +159,13 @@ def test_a_watch_in_single_bytes(run: Run, form: str) -> None:
         pytest.param(answer(b"{}\n")[:-1], id="in a body of known length"),
     ],
 )
-def test_a_watch_that_is_cut_off_is_no_end(run: Run, text: bytes) -> None:
-    async def main() -> None:
-        async with scripted(sends(text, closes=True)) as (client, _):
-            with pytest.raises(UnreachableError, match=CUT):
-                await read(client)
-
-    run(main())
+async def test_a_watch_that_is_cut_off_is_no_end(run: Run, text: bytes) -> None:
+    async with scripted(sends(text, closes=True)) as (client, _):
+        with pytest.raises(UnreachableError, match=CUT):
+            await read(client)
 
 
-def test_a_reflector_continues_a_watch_that_was_cut_in_a_chunk() -> None:
+async def test_a_reflector_continues_a_watch_that_was_cut_in_a_chunk() -> None:
     """From the last event that came whole, without a new list."""
     item = b'{"metadata":{"name":"a","resourceVersion":"%d","uid":"\xc3\xbc"}}'
     first = b'{"type":"ADDED","object":%b}\n' % (item % 5)
@@ -190,27 +184,21 @@ def test_a_reflector_continues_a_watch_that_was_cut_in_a_chunk() -> None:
             raise ConnectionError
         await asyncio.sleep(60)
 
-    async def main() -> None:
-        async with scripted(reply) as (client, script), following(client, "/x", Object) as got:
-            known, reflector = got
-            await eventually(lambda: reflector.version == "6", seconds=10)
-            assert known.replaced == 1
-            assert [CUT in line for line in known.told] == [True]
-            asked = [target for _, target in script.asked]
-            assert len(asked) == 3
-            assert "resourceVersion=5&" in asked[2]
-
-    asyncio.run(main())
+    async with scripted(reply) as (client, script), following(client, "/x", Object) as got:
+        known, reflector = got
+        await eventually(lambda: reflector.version == "6", seconds=10)
+        assert known.replaced == 1
+        assert [CUT in line for line in known.told] == [True]
+        asked = [target for _, target in script.asked]
+        assert len(asked) == 3
+        assert "resourceVersion=5&" in asked[2]
 
 
 @pytest.mark.parametrize("behind", [answer(b"other"), b"rubbish", answer(b"other")[:5]])
-def test_what_follows_the_end_is_not_read(run: Run, behind: bytes) -> None:
-    async def main() -> None:
-        for text in (answer(b"{}\n"), HEAD + chunked(b"{}\n", [], b"", b"")):
-            async with scripted(sends(text + behind, then=60)) as (client, _):
-                assert await read(client) == b"{}\n"
-
-    run(main())
+async def test_what_follows_the_end_is_not_read(run: Run, behind: bytes) -> None:
+    for text in (answer(b"{}\n"), HEAD + chunked(b"{}\n", [], b"", b"")):
+        async with scripted(sends(text + behind, then=60)) as (client, _):
+            assert await read(client) == b"{}\n"
 
 
 @pytest.mark.parametrize(
@@ -223,13 +211,10 @@ def test_what_follows_the_end_is_not_read(run: Run, behind: bytes) -> None:
     ],
     ids=["another protocol", "two lengths", "a length that is none", "an upgrade"],
 )
-def test_what_is_not_http(run: Run, text: bytes) -> None:
-    async def main() -> None:
-        async with scripted(sends(text, then=60)) as (client, _):
-            with pytest.raises(UnreachableError, match="not HTTP"):
-                await read(client)
-
-    run(main())
+async def test_what_is_not_http(run: Run, text: bytes) -> None:
+    async with scripted(sends(text, then=60)) as (client, _):
+        with pytest.raises(UnreachableError, match="not HTTP"):
+            await read(client)
 
 
 @pytest.mark.parametrize(
@@ -243,15 +228,12 @@ def test_what_is_not_http(run: Run, text: bytes) -> None:
     ],
     ids=["length", "closed", "chunked", "1.0"],
 )
-def test_a_watch_that_is_refused(run: Run, text: bytes) -> None:
-    async def main() -> None:
-        for pieces in ([text], whole_and_cut(text, [*range(len(text))])):
-            async with scripted(sends(*pieces, closes=True)) as (client, _):
-                with pytest.raises(ApiError, match="too old") as caught:
-                    await read(client)
-                assert (caught.value.status, caught.value.retry_after) == (410, 3.0)
-
-    run(main())
+async def test_a_watch_that_is_refused(run: Run, text: bytes) -> None:
+    for pieces in ([text], whole_and_cut(text, [*range(len(text))])):
+        async with scripted(sends(*pieces, closes=True)) as (client, _):
+            with pytest.raises(ApiError, match="too old") as caught:
+                await read(client)
+            assert (caught.value.status, caught.value.retry_after) == (410, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -259,32 +241,26 @@ def test_a_watch_that_is_refused(run: Run, text: bytes) -> None:
     [b"", HEAD, HEAD + b"3\r\n{}\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n{}\n"],
     ids=["no answer", "no piece", "one piece", "one piece without length"],
 )
-def test_silence_is_no_end(run: Run, text: bytes) -> None:
-    async def main() -> None:
-        async with scripted(sends(text, then=60)) as (client, _):
-            with pytest.raises(UnreachableError, match="no answer in time"):
-                await read(client, idle_seconds=0.1)
-
-    run(main())
+async def test_silence_is_no_end(run: Run, text: bytes) -> None:
+    async with scripted(sends(text, then=60)) as (client, _):
+        with pytest.raises(UnreachableError, match="no answer in time"):
+            await read(client, idle_seconds=0.1)
 
 
-def test_silence_is_no_end_for_a_reader_that_was_busy_either(run: Run) -> None:
+async def test_silence_is_no_end_for_a_reader_that_was_busy_either(run: Run) -> None:
     """An answer without a length ends with its connection, unless that was ended from here."""
 
     async def busy(piece: bytes) -> None:
         assert piece == b"{}\n"
         await asyncio.sleep(0.2)
 
-    async def main() -> None:
-        text = b"HTTP/1.1 200 OK\r\n\r\n{}\n"
-        async with scripted(sends(text, then=60)) as (client, _):
-            with pytest.raises(UnreachableError, match="no answer in time"):
-                await read(client, 0.05, busy)
-
-    run(main())
+    text = b"HTTP/1.1 200 OK\r\n\r\n{}\n"
+    async with scripted(sends(text, then=60)) as (client, _):
+        with pytest.raises(UnreachableError, match="no answer in time"):
+            await read(client, 0.05, busy)
 
 
-def test_pieces_that_come_slowly_are_no_silence(run: Run) -> None:
+async def test_pieces_that_come_slowly_are_no_silence(run: Run) -> None:
     async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD)
         for _number in range(8):
@@ -292,11 +268,8 @@ def test_pieces_that_come_slowly_are_no_silence(run: Run) -> None:
             writer.write(b"3\r\n{}\n\r\n")
         writer.write(b"0\r\n\r\n")
 
-    async def main() -> None:
-        async with scripted(reply) as (client, _):
-            assert await read(client, idle_seconds=0.4) == b"{}\n" * 8
-
-    run(main())
+    async with scripted(reply) as (client, _):
+        assert await read(client, idle_seconds=0.4) == b"{}\n" * 8
 
 
 @pytest.mark.parametrize("text", [b"", HEAD, HEAD + b"3\r\n{}\n\r\n"], ids=len)
@@ -393,7 +366,7 @@ def test_credentials_that_cannot_be_renewed_leave_no_connection(run: Run) -> Non
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
-def test_a_slow_reader_lets_the_server_wait(run: Run, *, secure: bool) -> None:
+async def test_a_slow_reader_lets_the_server_wait(run: Run, *, secure: bool) -> None:
     chunk, count = b"x" * 65536, 600
     sent = 0
 
@@ -406,24 +379,21 @@ def test_a_slow_reader_lets_the_server_wait(run: Run, *, secure: bool) -> None:
             sent += 1
         writer.write(b"0\r\n\r\n")
 
-    async def main() -> None:
-        with serving_certificate("", "") as made:
-            server, trust = contexts(made) if secure else (None, None)
-            access = lambda url: Access(url, tls=trust)  # noqa: E731
-            async with scripted(reply, access, tls=server) as (client, _):
-                size = most = 0
-                async with client.stream("/w", {}, idle_seconds=0.3) as pieces:
-                    async for piece in pieces:
-                        if not size:
-                            await asyncio.sleep(1)  # longer than silence may last
-                            assert sent < count / 2, "the server never waited"
-                        size += len(piece)
-                        [watch] = client._watches
-                        most = max(most, sum(map(len, watch._pieces)))
-                assert size == count * len(chunk)
-                assert watch_stream._MOST_BYTES // 2 < most < 2 * watch_stream._MOST_BYTES
-
-    run(main())
+    with serving_certificate("", "") as made:
+        server, trust = contexts(made) if secure else (None, None)
+        access = lambda url: Access(url, tls=trust)  # noqa: E731
+        async with scripted(reply, access, tls=server) as (client, _):
+            size = most = 0
+            async with client.stream("/w", {}, idle_seconds=0.3) as pieces:
+                async for piece in pieces:
+                    if not size:
+                        await asyncio.sleep(1)  # longer than silence may last
+                        assert sent < count / 2, "the server never waited"
+                    size += len(piece)
+                    [watch] = client._watches
+                    most = max(most, sum(map(len, watch._pieces)))
+            assert size == count * len(chunk)
+            assert watch_stream._MOST_BYTES // 2 < most < 2 * watch_stream._MOST_BYTES
 
 
 def contexts(made: Any) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -512,22 +482,15 @@ async def turns_beside(pieces: int, *, busy_seconds: float, slow_seconds: float)
     return turns
 
 
-def test_a_loop_that_is_always_busy_does_not_fall_behind_a_watch(run: Run) -> None:
+async def test_a_loop_that_is_always_busy_does_not_fall_behind_a_watch(run: Run) -> None:
     """A scheduler with thousands of pods to decide about sees changes of its cluster in time."""
-
-    async def check() -> None:
-        busy = watch_stream.SLICE_SECONDS
-        assert await turns_beside(2_000, busy_seconds=busy, slow_seconds=busy / 1000) <= 3
-
-    run(check())
+    busy = watch_stream.SLICE_SECONDS
+    assert await turns_beside(2_000, busy_seconds=busy, slow_seconds=busy / 1000) <= 3
 
 
-def test_other_tasks_run_while_many_changes_are_read(run: Run) -> None:
-    async def check() -> None:
-        slow = watch_stream.SLICE_SECONDS / 2
-        assert await turns_beside(30, busy_seconds=0.0, slow_seconds=slow) >= 10
-
-    run(check())
+async def test_other_tasks_run_while_many_changes_are_read(run: Run) -> None:
+    slow = watch_stream.SLICE_SECONDS / 2
+    assert await turns_beside(30, busy_seconds=0.0, slow_seconds=slow) >= 10
 
 
 def test_an_error_of_the_reader_ends_the_watch(run: Run) -> None:
@@ -554,7 +517,7 @@ def test_an_error_of_the_reader_ends_the_watch(run: Run) -> None:
     checked(run, main)
 
 
-def test_pieces_that_come_alone_and_in_bursts_are_handed_on_in_order(
+async def test_pieces_that_come_alone_and_in_bursts_are_handed_on_in_order(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether they are handed on as they are received, or wait for the task behind a burst."""
@@ -570,11 +533,8 @@ def test_pieces_that_come_alone_and_in_bursts_are_handed_on_in_order(
         start += len(part)
     body = numbers[:start]
 
-    async def main() -> None:
-        async with scripted(sends(*pieces, b"0\r\n\r\n", then=60)) as (client, _):
-            assert await read(client) == body
-
-    run(main())
+    async with scripted(sends(*pieces, b"0\r\n\r\n", then=60)) as (client, _):
+        assert await read(client) == body
 
 
 def test_a_burst_lets_other_tasks_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -380,18 +380,15 @@ def test_v1_13_deletes_victims_without_a_mark() -> None:
     ]
 
 
-def test_a_victim_counts_as_terminating_before_any_request_is_sent() -> None:
+async def test_a_victim_counts_as_terminating_before_any_request_is_sent() -> None:
     victim = running("victim")
     made = cluster(victim)
     turn, result = made.attempt(**preempting(victim))
 
-    async def run() -> None:
-        made.actions.failure_handler.not_decided(turn, result)
-        assert made.api.requests == []
-        assert is_terminating(made, victim)
-        await made.finish()
-
-    asyncio.run(run())
+    made.actions.failure_handler.not_decided(turn, result)
+    assert made.api.requests == []
+    assert is_terminating(made, victim)
+    await made.finish()
 
 
 def test_a_victim_that_was_replaced_or_is_terminating_is_left_alone() -> None:

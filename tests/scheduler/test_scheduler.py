@@ -17,7 +17,7 @@ from podium.virtual_cluster.cluster import SimulatedCluster
 from scheduler.fakes import PROFILES, Events, cluster
 
 
-def test_tasks_of_a_former_configuration_are_counted_and_cancelled(
+async def test_tasks_of_a_former_configuration_are_counted_and_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ended: list[str] = []
@@ -32,23 +32,20 @@ def test_tasks_of_a_former_configuration_are_counted_and_cancelled(
     profile, _ = PROFILES["v1.37"]
     _, result = cluster().attempt(node="n1")
 
-    async def run() -> None:
-        client: Any = None
-        scheduler = Scheduler(client, [profile], recorder=Events())
-        scheduler._actions.volumes.start(result, lambda _: None)
-        await asyncio.sleep(0)
+    client: Any = None
+    scheduler = Scheduler(client, [profile], recorder=Events())
+    scheduler._actions.volumes.start(result, lambda _: None)
+    await asyncio.sleep(0)
 
-        await scheduler.reconfigure([profile])
-        await scheduler.reconfigure([profile])
+    await scheduler.reconfigure([profile])
+    await scheduler.reconfigure([profile])
 
-        assert scheduler.binding == 1
-        await scheduler._drain()
-        assert scheduler.binding == 0
-        assert ended == ["cancelled"]
-        scheduler._trim()
-        assert scheduler._former_actions == []
-
-    asyncio.run(run())
+    assert scheduler.binding == 1
+    await scheduler._drain()
+    assert scheduler.binding == 0
+    assert ended == ["cancelled"]
+    scheduler._trim()
+    assert scheduler._former_actions == []
 
 
 def test_an_exception_about_one_pod_is_an_error_of_that_pod_alone(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from kube.scripted import run_uvloop
 from podium.kube.connections import CONNECT_SECONDS, IDLE_SECONDS
 from podium.serving.access.client_certificates import ServerTls
 from podium.serving.access.serving_certificate import serving_certificate
@@ -89,86 +89,70 @@ async def ended(stream: Stream) -> bytes:
         return b""
 
 
-LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-
-
-def run(loop: Any, main: Any) -> None:
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(main)
+UVLOOP = pytest.mark.parametrize("run", [run_uvloop])
+LOOPS = pytest.mark.parametrize("run", [asyncio.run, run_uvloop])
 
 
 @LOOPS
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: it\r\n"])
-def test_a_head_that_does_not_come_ends_the_connection(loop: Any, sent: bytes) -> None:
-    async def main() -> None:
-        async with served(PortLimits(head_seconds=0.1)) as port:
-            assert await ended(await port.connect(sent)) == b""
-            assert (await port.get()).startswith(b"HTTP/1.1 200")
-
-    run(loop, main())
+async def test_a_head_that_does_not_come_ends_the_connection(run: Any, sent: bytes) -> None:
+    async with served(PortLimits(head_seconds=0.1)) as port:
+        assert await ended(await port.connect(sent)) == b""
+        assert (await port.get()).startswith(b"HTTP/1.1 200")
 
 
-def test_a_second_request_has_a_limit_as_well() -> None:
-    async def main() -> None:
-        async with served(PortLimits(head_seconds=0.2)) as port:
-            reader, writer = await port.connect(REQUEST)
-            await reader.readuntil(ANSWER_END)
-            writer.write(b"GET / HT")
-            assert await ended((reader, writer)) == b""
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_a_second_request_has_a_limit_as_well(run: Any) -> None:
+    async with served(PortLimits(head_seconds=0.2)) as port:
+        reader, writer = await port.connect(REQUEST)
+        await reader.readuntil(ANSWER_END)
+        writer.write(b"GET / HT")
+        assert await ended((reader, writer)) == b""
 
 
-def test_a_body_that_does_not_come_ends_the_connection_and_a_slow_answer_does_not() -> None:
-    async def main() -> None:
-        async with served(PortLimits(head_seconds=0.1, body_seconds=0.1)) as port:
-            head = b"POST / HTTP/1.1\r\nHost: it\r\nContent-Length: 10\r\n\r\nhalf"
-            assert await ended(await port.connect(head)) == b""
-            reader, _ = await port.connect(REQUEST.replace(b"GET /", b"GET /slow"))
-            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_a_body_that_does_not_come_ends_the_connection_and_a_slow_answer_does_not(
+    run: Any,
+) -> None:
+    async with served(PortLimits(head_seconds=0.1, body_seconds=0.1)) as port:
+        head = b"POST / HTTP/1.1\r\nHost: it\r\nContent-Length: 10\r\n\r\nhalf"
+        assert await ended(await port.connect(head)) == b""
+        reader, _ = await port.connect(REQUEST.replace(b"GET /", b"GET /slow"))
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
 
 
 @LOOPS
 @pytest.mark.parametrize("secure", [False, True])
-def test_answers_that_nobody_reads_end_their_connections(loop: Any, secure: bool) -> None:
-    async def main() -> None:
-        with serving_certificate("", "") as made:
-            tls = ServerTls(made.certificate, made.key).context if secure else None
-            trusting = ssl._create_unverified_context() if secure else None  # noqa: S323
-            async with served(PortLimits(connections=8, unread_seconds=0.5), tls) as port:
-                large = REQUEST.replace(b"GET /", b"GET /large")
-                for _ in range(8):
-                    reader, _ = await port.connect(tls=trusting)
-                    reader._transport.pause_reading()  # type: ignore[attr-defined]
-                    port.send_last(large)
-                await asyncio.sleep(1.5)
-                assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
-
-    run(loop, main())
+async def test_answers_that_nobody_reads_end_their_connections(run: Any, secure: bool) -> None:
+    with serving_certificate("", "") as made:
+        tls = ServerTls(made.certificate, made.key).context if secure else None
+        trusting = ssl._create_unverified_context() if secure else None  # noqa: S323
+        async with served(PortLimits(connections=8, unread_seconds=0.5), tls) as port:
+            large = REQUEST.replace(b"GET /", b"GET /large")
+            for _ in range(8):
+                reader, _ = await port.connect(tls=trusting)
+                reader._transport.pause_reading()  # type: ignore[attr-defined]
+                port.send_last(large)
+            await asyncio.sleep(1.5)
+            assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
 
 
 @LOOPS
 @pytest.mark.parametrize("first", [b"/", b"/slow", b"/large"])
-def test_a_request_before_the_last_answer_ends_the_connection(loop: Any, first: bytes) -> None:
+async def test_a_request_before_the_last_answer_ends_the_connection(run: Any, first: bytes) -> None:
     """Thousands of them would be kept, with all that belongs to each, until they are answered."""
-
-    async def main() -> None:
-        async with served(PortLimits()) as port:
-            gc.collect()
-            before = len(cycles())
-            held = [
-                await port.connect(REQUEST.replace(b"GET /", b"GET " + first) + REQUEST * 5000)
-                for _ in range(4)
-            ]
-            await asyncio.sleep(0.1)
-            assert len(cycles()) - before <= 8
-            for each in held:
-                assert (await ended(each)).count(b"HTTP/1.1") <= 1
-            assert (await port.get()).startswith(b"HTTP/1.1 200")
-
-    run(loop, main())
+    async with served(PortLimits()) as port:
+        gc.collect()
+        before = len(cycles())
+        held = [
+            await port.connect(REQUEST.replace(b"GET /", b"GET " + first) + REQUEST * 5000)
+            for _ in range(4)
+        ]
+        await asyncio.sleep(0.1)
+        assert len(cycles()) - before <= 8
+        for each in held:
+            assert (await ended(each)).count(b"HTTP/1.1") <= 1
+        assert (await port.get()).startswith(b"HTTP/1.1 200")
 
 
 def cycles() -> list[Any]:
@@ -176,54 +160,48 @@ def cycles() -> list[Any]:
     return [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]
 
 
-def test_a_head_without_end_is_not_kept() -> None:
-    async def main() -> None:
-        async with served(PortLimits(head_bytes=10_000)) as port:
-            stream = await port.connect(b"GET / HTTP/1.1\r\n")
-            try:
-                for _ in range(100):
-                    stream[1].write(b"X: " + b"x" * 1000 + b"\r\n")
-                    await stream[1].drain()
-            except ConnectionError:
-                return
-            assert await ended(stream) == b""
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_a_head_without_end_is_not_kept(run: Any) -> None:
+    async with served(PortLimits(head_bytes=10_000)) as port:
+        stream = await port.connect(b"GET / HTTP/1.1\r\n")
+        try:
+            for _ in range(100):
+                stream[1].write(b"X: " + b"x" * 1000 + b"\r\n")
+                await stream[1].drain()
+        except ConnectionError:
+            return
+        assert await ended(stream) == b""
 
 
 @LOOPS
 @pytest.mark.parametrize("secure", [False, True])
-def test_half_open_connections_make_room_for_requests(loop: Any, secure: bool) -> None:
-    async def main() -> None:
-        with serving_certificate("", "") as made:
-            tls = ServerTls(made.certificate, made.key).context if secure else None
-            trusting = ssl._create_unverified_context() if secure else None  # noqa: S323
-            async with served(PortLimits(connections=20), tls) as port:
-                for _ in range(100):
-                    await port.connect(b"\x16" if secure else b"GET")
-                for _ in range(5):
-                    assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
-
-    run(loop, main())
+async def test_half_open_connections_make_room_for_requests(run: Any, secure: bool) -> None:
+    with serving_certificate("", "") as made:
+        tls = ServerTls(made.certificate, made.key).context if secure else None
+        trusting = ssl._create_unverified_context() if secure else None  # noqa: S323
+        async with served(PortLimits(connections=20), tls) as port:
+            for _ in range(100):
+                await port.connect(b"\x16" if secure else b"GET")
+            for _ in range(5):
+                assert (await port.get(trusting)).startswith(b"HTTP/1.1 200")
 
 
-def test_those_give_way_that_have_waited_longest_since_their_last_answer() -> None:
-    async def main() -> None:
-        async with served(PortLimits(connections=8)) as port:
-            reader, writer = await port.connect(REQUEST)
-            await reader.readuntil(ANSWER_END)
-            for _ in range(7):
-                await port.connect()
-            writer.write(REQUEST)
-            await reader.readuntil(ANSWER_END)
-            assert (await port.get()).startswith(b"HTTP/1.1 200")  # a stranger gave way
-            writer.write(REQUEST)
-            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_those_give_way_that_have_waited_longest_since_their_last_answer(run: Any) -> None:
+    async with served(PortLimits(connections=8)) as port:
+        reader, writer = await port.connect(REQUEST)
+        await reader.readuntil(ANSWER_END)
+        for _ in range(7):
+            await port.connect()
+        writer.write(REQUEST)
+        await reader.readuntil(ANSWER_END)
+        assert (await port.get()).startswith(b"HTTP/1.1 200")  # a stranger gave way
+        writer.write(REQUEST)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
 
 
-def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again() -> None:
+@UVLOOP
+def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again(run: Any) -> None:
     """A binding that meets the end of its connection is not known to be carried out or not."""
 
     async def main() -> None:
@@ -234,23 +212,21 @@ def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again() -> None
             assert await ended(stream) == b""
             assert time.monotonic() - began > 0.5
 
-    run(uvloop.new_event_loop, main())
+    run(main())
     assert PortLimits().idle_seconds > IDLE_SECONDS + CONNECT_SECONDS
 
 
-def test_requests_under_way_are_not_ended_by_new_connections() -> None:
-    async def main() -> None:
-        async with served(PortLimits(connections=8)) as port:
-            slow = REQUEST.replace(b"GET /", b"GET /slow")
-            streams = [await port.connect(slow) for _ in range(8)]
-            await asyncio.sleep(0.05)
-            refused = [await port.connect(REQUEST) for _ in range(10)]
-            for each in streams:
-                assert (await each[0].readline()).startswith(b"HTTP/1.1 200")
-            for each in refused:
-                assert await ended(each) == b""
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_requests_under_way_are_not_ended_by_new_connections(run: Any) -> None:
+    async with served(PortLimits(connections=8)) as port:
+        slow = REQUEST.replace(b"GET /", b"GET /slow")
+        streams = [await port.connect(slow) for _ in range(8)]
+        await asyncio.sleep(0.05)
+        refused = [await port.connect(REQUEST) for _ in range(10)]
+        for each in streams:
+            assert (await each[0].readline()).startswith(b"HTTP/1.1 200")
+        for each in refused:
+            assert await ended(each) == b""
 
 
 @pytest.mark.parametrize(
@@ -272,30 +248,28 @@ def _peer(port: Port) -> Any:
 
 
 @pytest.mark.slow
-def test_a_renewed_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
-    async def main() -> None:
-        now = [0.0]
-        told: list[str] = []
-        with serving_certificate("", "") as first, serving_certificate("", "") as second:
-            files = tmp_path / "tls.crt", tmp_path / "tls.key"
-            for source, target in zip((first.certificate, first.key), files, strict=True):
-                shutil.copy(source, target)
-            tls = ServerTls(*files, warn=told.append, clock=lambda: now[0])
-            async with served(PortLimits(), tls.context) as port:
-                certificate = _peer(port)
-                before = await certificate()
-                shutil.copy(second.certificate, files[0])
-                now[0] += 2
-                assert await certificate() == before, "its key is still the old one"
-                assert len(told) == 1
-                assert "cannot be used: key values mismatch" in told[0]
-                shutil.copy(second.key, files[1])
-                now[0] += 2
-                after = await certificate()
-                assert after == ssl.PEM_cert_to_DER_cert(second.certificate.read_text())
-                assert after != before
-
-    run(uvloop.new_event_loop, main())
+@UVLOOP
+async def test_a_renewed_certificate_is_served_without_a_restart(run: Any, tmp_path: Path) -> None:
+    now = [0.0]
+    told: list[str] = []
+    with serving_certificate("", "") as first, serving_certificate("", "") as second:
+        files = tmp_path / "tls.crt", tmp_path / "tls.key"
+        for source, target in zip((first.certificate, first.key), files, strict=True):
+            shutil.copy(source, target)
+        tls = ServerTls(*files, warn=told.append, clock=lambda: now[0])
+        async with served(PortLimits(), tls.context) as port:
+            certificate = _peer(port)
+            before = await certificate()
+            shutil.copy(second.certificate, files[0])
+            now[0] += 2
+            assert await certificate() == before, "its key is still the old one"
+            assert len(told) == 1
+            assert "cannot be used: key values mismatch" in told[0]
+            shutil.copy(second.key, files[1])
+            now[0] += 2
+            after = await certificate()
+            assert after == ssl.PEM_cert_to_DER_cert(second.certificate.read_text())
+            assert after != before
 
 
 _CROWD = """
@@ -311,7 +285,7 @@ def descriptors() -> int:
 
 @LOOPS
 @pytest.mark.parametrize("over_tls", [False, True])
-def test_a_crowd_takes_no_more_descriptors_than_its_port_may(loop: Any, *, over_tls: bool) -> None:
+def test_a_crowd_takes_no_more_descriptors_than_its_port_may(run: Any, *, over_tls: bool) -> None:
     """They come faster than the event loop ends connections, and wait in the backlog."""
     most: list[int] = []
 
@@ -331,7 +305,7 @@ def test_a_crowd_takes_no_more_descriptors_than_its_port_may(loop: Any, *, over_
                 crowd.kill()
                 await crowd.wait()
 
-    run(loop, main())
+    run(main())
 
     # Eight connections, one that is just accepted, and those of the subprocess.
     assert max(most) <= 8 + 1 + 4
