@@ -53,11 +53,6 @@ class PreFilter:
         return bool(self.only)
 
     @property
-    def filters(self) -> list[Positioned]:
-        """The filter rules that can reject such pods, those that skip this one included."""
-        return self.plan.filters
-
-    @property
     def asked(self) -> frozenset[str]:
         """Names of the plugins that saw the pod before the stage ended."""
         self._run()

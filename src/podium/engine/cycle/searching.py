@@ -123,7 +123,7 @@ def _only_named_row(view: View, attempt: Attempt, pre_filter: PreFilter) -> int 
 
 def _fits_alone(view: View, attempt: Attempt, pre_filter: PreFilter, row: int) -> bool:
     """Whether the pod fits on a row; if not, all rows are filtered to say why."""
-    rules = active(attempt.pod, view, pre_filter.filters)
+    rules = active(attempt.pod, view, pre_filter.plan.filters)
     at = OneRow(view, row)
     return run_filters_on_row(attempt.pod, at, rules)[0] == FITS
 
@@ -136,7 +136,7 @@ def _filtered(
     if answers is not None:
         fit = answers.fit(pod, order)
     else:
-        rules = active(pod, view, pre_filter.filters)
+        rules = active(pod, view, pre_filter.plan.filters)
         fit = run_filters(pod, ManyRows(view, order), rules, check_all=profile.always_check_all)
     if view.pods.nominated:
         fit.rejections = None

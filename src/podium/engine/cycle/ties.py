@@ -6,14 +6,15 @@ The state is the caller's: it carries over from pod to pod, and only moves when 
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-import numpy as np
 
 from podium.releases import KUBE_SCHEDULER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy as np
 
     Positions = Sequence[int] | np.ndarray
     #: Gives the places of the best among the feasible nodes, in the order these were found.
@@ -133,11 +134,17 @@ def heap_root(places: Positions) -> int:
     """Which of the best nodes, given by their places in the list, ends up at the root of the heap.
 
     The path from the root to a place is the binary form of the place plus one, without its first
-    digit. Places are compared by these digits, which is how the mantissas of the numbers compare;
-    a shorter path comes before its continuations, and has the lower number.
+    digit. Places are compared by these digits; a shorter path comes before its continuations. They
+    ascend, so that only the first on each level of the heap can be the one.
     """
-    numbers = np.asarray(places, np.int64) + 1
-    return int(np.lexsort((numbers, np.frexp(numbers)[0]))[0])
+    chosen, least, at = 0, 1.0, 0
+    while at < len(places):
+        number = int(places[at]) + 1
+        above = 1 << number.bit_length()
+        if number < least * above:
+            chosen, least = at, number / above
+        at = bisect_left(places, above - 1, at)
+    return chosen
 
 
 def ties(rule: str) -> RoundRobin | First | Seeded:
