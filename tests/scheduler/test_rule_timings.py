@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import node, pod, simulation
+from podium.engine.framework.plan import plan_of
+from podium.engine.framework.profile import Profile
 from podium.kube.access import Access
 from podium.kube.client import ApiClient
 from podium.profiles.config.build import default_config, from_config
@@ -58,6 +60,20 @@ def test_a_measured_profile_decides_like_the_one_it_was_made_from(data: st.DataO
         return [(step.decision.node, step.decision.message) for step in world.run(pods)]
 
     assert placements(RuleTimings().instrument(plain)) == placements(plain)
+
+
+def test_a_measured_profile_asks_no_further_rules_before_the_nodes() -> None:
+    [plain] = from_config(default_config({}), Options())
+    measured = RuleTimings().instrument(plain)
+    view = simulation(node("n1"), profile=plain).cache.columns
+    ssd = pod("ssd", node_selector={"disk": "ssd"})
+
+    def asked(rules: Profile) -> list[list[str]]:
+        classes = [view.pods.incoming(each).cls for each in (pod(), ssd)]
+        return [[rule.name for rule in plan_of(cls, rules).refusing] for cls in classes]
+
+    assert asked(measured) == asked(plain)
+    assert asked(plain)[0] == []
 
 
 def test_profiles_of_a_running_scheduler_stay_measured_when_they_change() -> None:

@@ -80,7 +80,9 @@ class RuleTimings:
         if kind not in self._classes:
             methods: dict[str, Any] = {"__slots__": ()}
             if issubclass(kind, FilterRule):
-                methods["pre_filter"] = self._around(kind.pre_filter, "PreFilter")
+                # A rule without one is known by its inherited method, and not asked.
+                if kind.pre_filter is not FilterRule.pre_filter:
+                    methods["pre_filter"] = self._around(kind.pre_filter, "PreFilter")
                 methods["filter"] = self._around(kind.filter, "Filter")
                 methods["of_block"] = self._around_block(kind.of_block, "Filter", "bits", "bits_on")
             if issubclass(kind, ScoreRule):
