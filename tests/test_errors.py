@@ -1,18 +1,15 @@
 """Errors are one sentence each, with their parts as attributes."""
 
-import pytest
-
+from cases import cases
 from podium.errors import ConfigError, InputError, PodiumError
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "sentence"),
-    [
-        pytest.param(InputError("is empty"), "is empty", id="what alone"),
-        pytest.param(
-            InputError("is empty", where="a.yaml"), "a.yaml: is empty", id="with its file"
-        ),
-        pytest.param(
+    {
+        "what alone": (InputError("is empty"), "is empty"),
+        "with its file": (InputError("is empty", where="a.yaml"), "a.yaml: is empty"),
+        "everything that is known, in order": (
             InputError(
                 "'x' is not a quantity",
                 where="a.yaml",
@@ -21,15 +18,13 @@ from podium.errors import ConfigError, InputError, PodiumError
                 hint="write 500m",
             ),
             "a.yaml: Pod default/web: spec.overhead.cpu: 'x' is not a quantity; write 500m",
-            id="everything that is known, in order",
         ),
-        pytest.param(ConfigError("Invalid configuration"), "Invalid configuration", id="a refusal"),
-        pytest.param(
+        "a refusal": (ConfigError("Invalid configuration"), "Invalid configuration"),
+        "a refusal with a hint": (
             ConfigError("Invalid configuration", hint="did you mean HostName?"),
             "Invalid configuration; did you mean HostName?",
-            id="a refusal with a hint",
         ),
-    ],
+    },
 )
 def test_an_error_reads_as_one_sentence(error: PodiumError, sentence: str) -> None:
     assert str(error) == sentence

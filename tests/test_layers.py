@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import cases
 from podium.engine.state.journal import Journal
 from podium.engine.state.node_columns import NodeColumns
 from podium.engine.state.pod_index import PodIndex
@@ -291,15 +292,15 @@ def test_predicates_and_plugins_do_not_know_each_other() -> None:
     assert declared >= {frozenset({"predicates"}), frozenset({"plugins"}), frozenset()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("module", "other"),
-    [
-        pytest.param("resources.predicates", "devices.plugin", id="a predicate knows a plugin"),
-        pytest.param("devices.plugin", "resources.predicates", id="a plugin knows a predicate"),
-        pytest.param("resources.predicates", "resources.fit", id="a plugin by its declaration"),
-        pytest.param("resources.predicates", "resources.block", id="what only plugins use"),
-        pytest.param("resources.shared", "gates", id="what is shared knows a plugin"),
-    ],
+    {
+        "a predicate knows a plugin": ("resources.predicates", "devices.plugin"),
+        "a plugin knows a predicate": ("devices.plugin", "resources.predicates"),
+        "a plugin by its declaration": ("resources.predicates", "resources.fit"),
+        "what only plugins use": ("resources.predicates", "resources.block"),
+        "what is shared knows a plugin": ("resources.shared", "gates"),
+    },
 )
 def test_a_mix_of_forms_is_seen(module: str, other: str) -> None:
     texts = texts_of_forms()
@@ -424,18 +425,16 @@ def test_no_modules_of_the_engine_import_each_other() -> None:
     assert import_cycle(texts) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("from podium.engine.state.pods import Pods", id="a name"),
-        pytest.param("from podium.engine.state import pods", id="a module"),
-        pytest.param("import podium.engine.state.pods", id="by its full name"),
-        pytest.param("from . import pods", id="relatively"),
-        pytest.param(
-            "if TYPE_CHECKING:\n    from podium.engine.state.pods import Pods", id="for types only"
-        ),
-        pytest.param("def f():\n    from podium.engine.state import pods", id="in a function"),
-    ],
+    {
+        "a name": "from podium.engine.state.pods import Pods",
+        "a module": "from podium.engine.state import pods",
+        "by its full name": "import podium.engine.state.pods",
+        "relatively": "from . import pods",
+        "for types only": "if TYPE_CHECKING:\n    from podium.engine.state.pods import Pods",
+        "in a function": "def f():\n    from podium.engine.state import pods",
+    },
 )
 def test_an_import_cycle_is_seen(text: str) -> None:
     state = "podium.engine.state"
@@ -578,62 +577,42 @@ def test_objects_are_plain_values(source: Path) -> None:
     assert not roots & {"numpy", "time", "logging", "socket", "os", "pathlib", "asyncio", "random"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "text"),
-    [
-        pytest.param(
-            "engine/cycle/cycle.py", "import podium.cluster.cache.cache", id="an upward import"
-        ),
-        pytest.param(
-            "engine/cycle/cycle.py", "from podium.render import html", id="from a layer above"
-        ),
-        pytest.param(
-            "engine/cycle/cycle.py", "from podium import cluster", id="a layer by its name"
-        ),
-        pytest.param("objects/kinds/pod.py", "from podium import Pod", id="from the public names"),
-        pytest.param("objects/kinds/pod.py", "import podium", id="the public names themselves"),
-        pytest.param("objects/kinds/pod.py", "import podium\npodium.read", id="one of them"),
-        pytest.param(
-            "cluster/queue/queue.py", "from podium.profiles.policy.build import x", id="a sibling"
-        ),
-        pytest.param("web/pages.py", "from podium.scheduler.loop import x", id="a sibling shell"),
-        pytest.param("objects/kinds/pod.py", "from ...engine import cycle", id="a relative import"),
-        pytest.param(
-            "errors.py", "from podium.objects.kinds.pod import Pod", id="from the lowest one"
-        ),
-        pytest.param(
+    {
+        "an upward import": ("engine/cycle/cycle.py", "import podium.cluster.cache.cache"),
+        "from a layer above": ("engine/cycle/cycle.py", "from podium.render import html"),
+        "a layer by its name": ("engine/cycle/cycle.py", "from podium import cluster"),
+        "from the public names": ("objects/kinds/pod.py", "from podium import Pod"),
+        "the public names themselves": ("objects/kinds/pod.py", "import podium"),
+        "one of them": ("objects/kinds/pod.py", "import podium\npodium.read"),
+        "a sibling": ("cluster/queue/queue.py", "from podium.profiles.policy.build import x"),
+        "a sibling shell": ("web/pages.py", "from podium.scheduler.loop import x"),
+        "a relative import": ("objects/kinds/pod.py", "from ...engine import cycle"),
+        "from the lowest one": ("errors.py", "from podium.objects.kinds.pod import Pod"),
+        "for type checking only": (
             "engine/cycle/cycle.py",
             "if TYPE_CHECKING:\n    from podium.cluster.cache.cache import Cache",
-            id="for type checking only",
         ),
-        pytest.param(
-            "objects/kinds/pod.py",
-            "def f():\n    from podium.engine import fit",
-            id="in a function",
-        ),
-    ],
+        "in a function": ("objects/kinds/pod.py", "def f():\n    from podium.engine import fit"),
+    },
 )
 def test_a_wrong_import_is_seen(path: str, text: str) -> None:
     assert len(wrong_imports(PACKAGE / path, text)) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "text"),
-    [
-        pytest.param("lab/store/store.py", "import podium.lab.http.server", id="upwards"),
-        pytest.param(
-            "lab/patch/apply.py", "from podium.lab.registry import registry", id="a package above"
-        ),
-        pytest.param(
-            "lab/store/store.py", "from podium.lab.kinds.field_checks import x", id="a sibling"
-        ),
-        pytest.param(
+    {
+        "upwards": ("lab/store/store.py", "import podium.lab.http.server"),
+        "a package above": ("lab/patch/apply.py", "from podium.lab.registry import registry"),
+        "a sibling": ("lab/store/store.py", "from podium.lab.kinds.field_checks import x"),
+        "for type checking only": (
             "lab/store/store.py",
             "if TYPE_CHECKING:\n    from podium.lab.registry.registry import Registry",
-            id="for type checking only",
         ),
-        pytest.param("lab/stranger.py", "", id="a module in no package"),
-    ],
+        "a module in no package": ("lab/stranger.py", ""),
+    },
 )
 def test_a_wrong_import_inside_a_layer_is_seen(path: str, text: str) -> None:
     assert len(wrong_inner_imports(PACKAGE / path, text)) == 1
@@ -661,24 +640,21 @@ def test_only_the_decider_builds_attempts(source: Path) -> None:
     assert bool(found) == (source == DECIDER)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "text"),
-    [
-        pytest.param("cli/main.py", "from podium.cluster.cache.cache import Cache", id="downwards"),
-        pytest.param(
+    {
+        "downwards": ("cli/main.py", "from podium.cluster.cache.cache import Cache"),
+        "its own layer": (
             "engine/cycle/cycle.py",
             "from podium.engine.cycle.searching import find_feasible",
-            id="its own layer",
         ),
-        pytest.param("engine/cycle/cycle.py", "from . import fit", id="its own layer, relatively"),
-        pytest.param(
-            "engine/cycle/cycle.py", "from podium import objects", id="a lower layer's name"
-        ),
-        pytest.param("__init__.py", "from podium.library.reading import read", id="public names"),
-        pytest.param("cli/main.py", "from podium import __version__", id="the version"),
-        pytest.param("cli/main.py", "import podium\npodium.__version__", id="nothing else"),
-        pytest.param("engine/cycle/cycle.py", "import podiumlike", id="another package"),
-    ],
+        "its own layer, relatively": ("engine/cycle/cycle.py", "from . import fit"),
+        "a lower layer's name": ("engine/cycle/cycle.py", "from podium import objects"),
+        "public names": ("__init__.py", "from podium.library.reading import read"),
+        "the version": ("cli/main.py", "from podium import __version__"),
+        "nothing else": ("cli/main.py", "import podium\npodium.__version__"),
+        "another package": ("engine/cycle/cycle.py", "import podiumlike"),
+    },
 )
 def test_a_right_import_is_not(path: str, text: str) -> None:
     assert wrong_imports(PACKAGE / path, text) == []

@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from cases import cases
 from cli.conftest import Files, Podium
 from manifests import FIVE, deployment, many, node, pod, service
 
@@ -335,16 +336,14 @@ def test_standard_input_is_a_file(classic: Podium) -> None:
     assert classic("schedule", "-", "-o", "name", stdin=data).out == "default/a n\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "sentence"),
-    [
-        pytest.param("kind: [", "is not readable YAML", id="truncated YAML"),
-        pytest.param(b"\x00\x01\x02", "is binary", id="binary"),
-        pytest.param('{"kind":"Node","metadata":{"name":7}}', "metadata.name", id="wrong type"),
-        pytest.param(
-            "kind: Pod\nmetadata: {name: a, creationTimestamp: soon}\n", "a time", id="time"
-        ),
-    ],
+    {
+        "truncated YAML": ("kind: [", "is not readable YAML"),
+        "binary": (b"\x00\x01\x02", "is binary"),
+        "wrong type": ('{"kind":"Node","metadata":{"name":7}}', "metadata.name"),
+        "time": ("kind: Pod\nmetadata: {name: a, creationTimestamp: soon}\n", "a time"),
+    },
 )
 def test_bad_input_is_one_sentence(
     classic: Podium, write: Files, content: str | bytes, sentence: str

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from builders import node, pod
 from builders import simulation as simulated
+from cases import cases
 from extender.scripted import SILENCE, Scripted, certificate
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.extenders import AskFilter, Extender
@@ -172,17 +173,15 @@ def test_victims_are_sent_whole_or_as_uids() -> None:
     assert whole.preemption.candidates["b"].pods == ("default/y",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "error"),
-    [
-        pytest.param({"Error": ""}, "", id="bound"),
-        pytest.param({}, "", id="nothing said"),
-        pytest.param({"error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
-        pytest.param(
-            (409, b"no"), "Failed bind with extender at URL {}/bind, code 409", id="a code"
-        ),
-        pytest.param(b"", "EOF", id="no body"),
-    ],
+    {
+        "bound": ({"Error": ""}, ""),
+        "nothing said": ({}, ""),
+        "an error is a format": ({"error": "100% bad"}, "100%!b(MISSING)ad"),
+        "a code": ((409, b"no"), "Failed bind with extender at URL {}/bind, code 409"),
+        "no body": (b"", "EOF"),
+    },
 )
 def test_binding(reply: Any, error: str) -> None:
     async def bind(extender: Extender) -> str:
@@ -201,27 +200,25 @@ def test_binding(reply: Any, error: str) -> None:
 # Replies ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "left"),
-    [
-        pytest.param({"Nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"], id="Go names"),
-        pytest.param({"nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"], id="lower case"),
-        pytest.param({"NODES": {"ITEMS": [{"metadata": {"name": "b"}}]}}, ["b"], id="any case"),
-        pytest.param({"Nodes": {"items": None}}, [], id="no items"),
-        pytest.param({}, [], id="nothing at all"),
-        pytest.param(b"null", [], id="null"),
-        pytest.param({"NodeNames": ["a"]}, [], id="names do not count"),
-        pytest.param(
+    {
+        "Go names": ({"Nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"]),
+        "lower case": ({"nodes": {"items": [{"metadata": {"name": "b"}}]}}, ["b"]),
+        "any case": ({"NODES": {"ITEMS": [{"metadata": {"name": "b"}}]}}, ["b"]),
+        "no items": ({"Nodes": {"items": None}}, []),
+        "nothing at all": ({}, []),
+        "null": (b"null", []),
+        "names do not count": ({"NodeNames": ["a"]}, []),
+        "its order": (
             {"Nodes": {"items": [{"metadata": {"name": n}} for n in ("c", "a")]}},
             ["c", "a"],
-            id="its order",
         ),
-        pytest.param(
+        "what follows is not read": (
             b'{"Nodes":{"items":[{"metadata":{"name":"b"}}]},"extra":1} and more',
             ["b"],
-            id="what follows is not read",
         ),
-    ],
+    },
 )
 def test_filter_replies(reply: Any, left: list[str]) -> None:
     with Scripted(filter=reply) as extender:
@@ -239,22 +236,20 @@ def test_messages_are_shown() -> None:
     assert decision.message == "0/3 nodes are available: 2 no."
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "error"),
-    [
-        pytest.param({"Error": "100% bad"}, "100%!b(MISSING)ad", id="an error is a format"),
-        pytest.param(
-            (500, b""), "Failed filter with extender at URL {}/filter, code 500", id="500"
-        ),
-        pytest.param((201, {}), "Failed filter with extender at URL {}/filter, code 201", id="201"),
-        pytest.param(b"", "EOF", id="no body"),
-        pytest.param(b"<html>", "JSON is malformed", id="no JSON"),
-        pytest.param(b"{", "Input data was truncated", id="half of it"),
-        pytest.param([1], "a filter result: expected a mapping, got a list", id="a list"),
-        pytest.param({"Nodes": "a"}, "nodes: expected a mapping, got a string", id="not nodes"),
-        pytest.param({"Error": 7}, "error: expected a string, got a number", id="not an error"),
-        pytest.param(SILENCE, 'Post "{}/filter": no answer within 0.3 s', id="too slow"),
-    ],
+    {
+        "an error is a format": ({"Error": "100% bad"}, "100%!b(MISSING)ad"),
+        "500": ((500, b""), "Failed filter with extender at URL {}/filter, code 500"),
+        "201": ((201, {}), "Failed filter with extender at URL {}/filter, code 201"),
+        "no body": (b"", "EOF"),
+        "no JSON": (b"<html>", "JSON is malformed"),
+        "half of it": (b"{", "Input data was truncated"),
+        "a list": ([1], "a filter result: expected a mapping, got a list"),
+        "not nodes": ({"Nodes": "a"}, "nodes: expected a mapping, got a string"),
+        "not an error": ({"Error": 7}, "error: expected a string, got a number"),
+        "too slow": (SILENCE, 'Post "{}/filter": no answer within 0.3 s'),
+    },
 )
 @pytest.mark.parametrize("ignorable", [False, True])
 def test_failing_filters(reply: Any, error: str, ignorable: bool) -> None:
@@ -298,18 +293,18 @@ def test_an_unknown_name_is_an_error() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "totals"),
-    [
-        pytest.param([{"Host": "a", "Score": 7}], [14, 0, 0], id="Go names"),
-        pytest.param([{"host": "a", "score": 7}], [14, 0, 0], id="lower case"),
-        pytest.param([{"host": "a"}], [0, 0, 0], id="no score is nothing"),
-        pytest.param([{"host": "a", "score": 7.5}], [0, 0, 0], id="a fraction is an error"),
-        pytest.param([{"host": "a", "score": "7"}], [0, 0, 0], id="a text is an error"),
-        pytest.param({"host": "a"}, [0, 0, 0], id="no list is an error"),
-        pytest.param((500, b""), [0, 0, 0], id="a code is an error"),
-        pytest.param(b"null", [0, 0, 0], id="null is an empty list"),
-    ],
+    {
+        "Go names": ([{"Host": "a", "Score": 7}], [14, 0, 0]),
+        "lower case": ([{"host": "a", "score": 7}], [14, 0, 0]),
+        "no score is nothing": ([{"host": "a"}], [0, 0, 0]),
+        "a fraction is an error": ([{"host": "a", "score": 7.5}], [0, 0, 0]),
+        "a text is an error": ([{"host": "a", "score": "7"}], [0, 0, 0]),
+        "no list is an error": ({"host": "a"}, [0, 0, 0]),
+        "a code is an error": ((500, b""), [0, 0, 0]),
+        "null is an empty list": (b"null", [0, 0, 0]),
+    },
 )
 def test_scores(reply: Any, totals: list[int]) -> None:
     with Scripted(prioritize=reply) as extender:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from builders import node, objects, pod
+from cases import cases
 from podium.engine.framework.profile import Profile, Weighted
 from podium.engine.rules.resources.predicates import GeneralPredicates, LeastRequestedPriority
 from podium.engine.state.accounting import ContainerSums
@@ -244,29 +245,27 @@ def test_without_an_api_server_nothing_is_bound() -> None:
     assert said == {"Error": "this extender has no API server to bind at; start it with --server"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "body", "status", "sentence"),
-    [
-        pytest.param("/filters", {}, 404, "no verb 'filters'; known: filter, ", id="a wrong verb"),
-        pytest.param("/filter", b"{", 400, "the request is not readable", id="half a request"),
-        pytest.param("/filter", [], 400, "the request is not readable", id="a list"),
-        pytest.param("/filter", {"Nodes": None}, 400, "the request has no pod", id="no pod"),
-        pytest.param("/filter", {"Pod": 1}, 400, "the request is not readable", id="not a pod"),
-        pytest.param(
+    {
+        "a wrong verb": ("/filters", {}, 404, "no verb 'filters'; known: filter, "),
+        "half a request": ("/filter", b"{", 400, "the request is not readable"),
+        "a list": ("/filter", [], 400, "the request is not readable"),
+        "no pod": ("/filter", {"Nodes": None}, 400, "the request has no pod"),
+        "not a pod": ("/filter", {"Pod": 1}, 400, "the request is not readable"),
+        "a quantity of a pod": (
             "/prioritize",
             {"Pod": {"spec": {"containers": [{"resources": {"requests": {"cpu": "much"}}}]}}},
             400,
             "the request is not readable: pod: spec.containers[0].resources.requests.cpu: 'much'",
-            id="a quantity of a pod",
         ),
-        pytest.param(
+        "not a node": (
             "/filter",
             {"Pod": POD, "Nodes": {"items": [{"metadata": {"name": "a"}, "spec": 5}]}},
             400,
             "the request is not readable: Expected `object`, got `int` - at `$.spec`",
-            id="not a node",
         ),
-        pytest.param(
+        "a quantity of a node": (
             "/filter",
             {
                 "Pod": POD,
@@ -276,9 +275,8 @@ def test_without_an_api_server_nothing_is_bound() -> None:
             },
             400,
             "the request is not readable: node a: status.allocatable.cpu: 'x' is not a quantity",
-            id="a quantity of a node",
         ),
-    ],
+    },
 )
 def test_bad_requests(path: str, body: Any, status: int, sentence: str) -> None:
     server = Server()
@@ -309,18 +307,18 @@ def test_an_unforeseen_exception_is_told_and_ends_one_request_alone(
 ASKED = {"Pod": POD, "Nodes": {"items": NODES}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("headers", "status", "sentence"),
-    [
-        pytest.param({"origin": "http://evil.example"}, 403, "requests of web pages", id="a page"),
-        pytest.param({"origin": "http://127.0.0.1:8888"}, 403, "requests of web", id="own origin"),
-        pytest.param({"sec_fetch_site": "cross-site"}, 403, "requests of web", id="a browser"),
-        pytest.param({"host": "evil.example:8888"}, 421, "this is not evil.", id="a rebound name"),
-        pytest.param({"host": ""}, 421, "this is not a host without a name", id="no name"),
-        pytest.param({"host": "[::"}, 421, "this is not [::", id="half a name"),
-        pytest.param({"content_type": "text/plain"}, 415, "the content type must", id="a form"),
-        pytest.param({"content_length": "x"}, 413, "the request is larger than", id="no size"),
-    ],
+    {
+        "a page": ({"origin": "http://evil.example"}, 403, "requests of web pages"),
+        "own origin": ({"origin": "http://127.0.0.1:8888"}, 403, "requests of web"),
+        "a browser": ({"sec_fetch_site": "cross-site"}, 403, "requests of web"),
+        "a rebound name": ({"host": "evil.example:8888"}, 421, "this is not evil."),
+        "no name": ({"host": ""}, 421, "this is not a host without a name"),
+        "half a name": ({"host": "[::"}, 421, "this is not [::"),
+        "a form": ({"content_type": "text/plain"}, 415, "the content type must"),
+        "no size": ({"content_length": "x"}, 413, "the request is larger than"),
+    },
 )
 def test_requests_of_others_than_schedulers_are_refused(
     headers: dict[str, str], status: int, sentence: str

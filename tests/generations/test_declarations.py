@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 
+from cases import cases
 from podium import engine
 from podium.cluster.wakeups.hints import HintRules
 from podium.engine.framework.declaration import (
@@ -32,21 +33,19 @@ def identities(found: Iterable[object]) -> set[int]:
     return {id(each) for each in found}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "listed"),
-    [
-        pytest.param(
+    {
+        "predicates": (
             PredicateDeclaration,
             (*predicates.PREDICATES, *predicates.PREDICATES_THAT_NEVER_RUN),
-            id="predicates",
         ),
-        pytest.param(PriorityDeclaration, predicates.PRIORITIES, id="priorities"),
-        pytest.param(
+        "priorities": (PriorityDeclaration, predicates.PRIORITIES),
+        "arguments of a Policy": (
             PolicyArgument,
             (*predicates.PREDICATE_ARGUMENTS, *predicates.PRIORITY_ARGUMENTS),
-            id="arguments of a Policy",
         ),
-    ],
+    },
 )
 def test_no_declaration_is_forgotten(kind: type, listed: Iterable[object]) -> None:
     found = [*declared(kind, in_package="rules"), *declared(kind, in_package="preemption")]
@@ -66,12 +65,12 @@ def test_every_plugin_is_in_a_generation() -> None:
     assert {each.name for each in listed} == names
 
 
-@pytest.mark.parametrize(
+@cases(
     "names",
-    [
-        pytest.param([each.name for each in predicates.PREDICATES], id="predicates"),
-        pytest.param([each.name for each in predicates.PRIORITIES], id="priorities"),
-    ],
+    {
+        "predicates": [each.name for each in predicates.PREDICATES],
+        "priorities": [each.name for each in predicates.PRIORITIES],
+    },
 )
 def test_names_are_unique(names: list[str]) -> None:
     assert len(names) == len(set(names))

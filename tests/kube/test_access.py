@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cases import cases
 from control_plane.harness import ADMIN, ControlPlane
 from kube.reflecting import PODS, connected
 from kube.scripted import answer, run_uvloop, scripted
@@ -189,47 +190,37 @@ def test_whom_it_cannot_speak_for(config: Path, user: dict[str, Any], sentence: 
 # What is wrong with it ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "sentence"),
-    [
-        pytest.param(
+    {
+        "a context that is not there": (
             {"current-context": "gone"},
             "{file}: there is no context 'gone'; known: x",
-            id="a context that is not there",
         ),
-        pytest.param(
-            {"current-context": ""}, "{file}: no current-context is set; known: x", id="no context"
-        ),
-        pytest.param(
+        "no context": ({"current-context": ""}, "{file}: no current-context is set; known: x"),
+        "a cluster that is not there": (
             {"clusters": []},
             "{file}: context 'x': there is no cluster 'c'",
-            id="a cluster that is not there",
         ),
-        pytest.param(
+        "a user that is not there": (
             {"users": [{"name": "me", "user": {}}]},
             "{file}: context 'x': there is no user 'u'; known: me",
-            id="a user that is not there",
         ),
-        pytest.param({"users": "none"}, "{file}: users: is no list", id="no list"),
-        pytest.param(
-            {"users": [{"user": {}}]}, "{file}: users[0]: needs a name and a user", id="no name"
-        ),
-        pytest.param(
+        "no list": ({"users": "none"}, "{file}: users: is no list"),
+        "no name": ({"users": [{"user": {}}]}, "{file}: users[0]: needs a name and a user"),
+        "no server": (
             {"clusters": [{"name": "c", "cluster": {}}]},
             "{file}: cluster 'c': server: is missing",
-            id="no server",
         ),
-        pytest.param(
+        "no address": (
             {"clusters": [{"name": "c", "cluster": {"server": "one"}}]},
             "'one' is no address of an API server; https://HOST:PORT would be one",
-            id="no address",
         ),
-        pytest.param(
+        "a number": (
             {"clusters": [{"name": "c", "cluster": {"server": 6443}}]},
             "{file}: cluster 'c': server: is no text but 6443",
-            id="a number",
         ),
-    ],
+    },
 )
 def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -> None:
     with pytest.raises(PodiumError) as caught:
@@ -615,58 +606,43 @@ async def test_a_plugin_may_print_a_certificate(
             assert user_of(caught.value) == user
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "status", "sentence"),
-    [
-        pytest.param(
+    {
+        "not installed": (
             {"command": "no-such-plugin", "installHint": "get it from your admin"},
             {},
             "exec: no-such-plugin no such file or directory; get it from your admin",
-            id="not installed",
         ),
-        pytest.param(
-            {"command": "false"}, {}, "exec: false process returned 1", id="one that fails"
-        ),
-        pytest.param(
+        "one that fails": ({"command": "false"}, {}, "exec: false process returned 1"),
+        "one that prints something else": (
             {"command": "echo"},
             {},
             "exec: echo failed to decode process output",
-            id="one that prints something else",
         ),
-        pytest.param(
-            {"command": "echo", "args": ["[]"]}, {}, "echo answered without a status", id="a list"
-        ),
-        pytest.param(
+        "a list": ({"command": "echo", "args": ["[]"]}, {}, "echo answered without a status"),
+        "another kind": (
             {"command": "echo", "args": ['{"status": {}, "kind": "Pod", "apiVersion": "v1"}']},
             {},
             "echo answered with Pod of v1, not client.authentication.k8s.io/v1",
-            id="another kind",
         ),
-        pytest.param(
+        "one that says why": (
             {"command": "sh", "args": ["-c", "echo $WHY >&2; exit 3"], "env": WHY},
             {},
             "exec: sh process returned 3. no ticket",
-            id="one that says why",
         ),
-        pytest.param(
-            {},
-            {"token": ""},
-            "printed neither a token nor a certificate with its key",
-            id="nothing",
-        ),
-        pytest.param(
+        "nothing": ({}, {"token": ""}, "printed neither a token nor a certificate with its key"),
+        "a certificate that is none": (
             {},
             {"clientCertificateData": "a", "clientKeyData": "b"},
             "printed what cannot be used: the client certificate and its key",
-            id="a certificate that is none",
         ),
-        pytest.param(
+        "no time": (
             {},
             {"token": "t", "expirationTimestamp": "soon"},
             "expirationTimestamp 'soon' is no time",
-            id="no time",
         ),
-    ],
+    },
 )
 async def test_a_plugin_that_does_not_help(
     plugin: Plugin, changes: Any, status: Any, sentence: str

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import cases
 from kube.scripted import Reply, Scripted, answer, run_uvloop, scripted
 from podium.kube.access import Access
 from podium.kube.credentials import Credentials
@@ -157,13 +158,13 @@ async def test_silence_ends_in_time_and_its_connection_is_not_used_again(run: Ru
         assert script.connections == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "limit", "pause", "answered"),
-    [
-        pytest.param(30.0, 0.1, 60.0, False, id="shorter than that of the request before"),
-        pytest.param(0.5, 60.0, 1.0, True, id="longer, and the answer comes after the first"),
-        pytest.param(0.5, 0.8, 60.0, False, id="longer, and no answer comes"),
-    ],
+    {
+        "shorter than that of the request before": (30.0, 0.1, 60.0, False),
+        "longer, and the answer comes after the first": (0.5, 60.0, 1.0, True),
+        "longer, and no answer comes": (0.5, 0.8, 60.0, False),
+    },
 )
 async def test_each_request_on_a_connection_has_its_own_time(
     run: Run, before: float, limit: float, pause: float, *, answered: bool
@@ -270,25 +271,21 @@ async def test_who_is_not_known_tries_once_more(run: Run, wanted: int) -> None:
         assert len(script.asked) == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reply", "retry_after", "message"),
-    [
-        pytest.param(
+    {
+        "in a header": (
             answer(b"Too many requests", "429 Too Many Requests", Retry_After="3"),
             3.0,
             "Too many requests",
-            id="in a header",
         ),
-        pytest.param(
+        "in the status": (
             answer(b'{"message": "wait", "details": {"retryAfterSeconds": 7}}', "503 Unavailable"),
             7.0,
             "wait",
-            id="in the status",
         ),
-        pytest.param(
-            answer(b"<html>", "502 Bad Gateway"), None, "answered with code 502", id="not at all"
-        ),
-    ],
+        "not at all": (answer(b"<html>", "502 Bad Gateway"), None, "answered with code 502"),
+    },
 )
 async def test_how_long_to_wait_is_said(
     run: Run, reply: bytes, retry_after: float | None, message: str
@@ -341,15 +338,15 @@ async def test_a_longer_pause_is_left_to_the_caller(run: Run, seconds: str, limi
 
 
 @pytest.mark.parametrize("text", [b"<html>", b"[]", b""], ids=["a page", "a list", "nothing"])
-@pytest.mark.parametrize(
+@cases(
     "ask",
-    [
-        pytest.param(lambda client: client.get("/x"), id="get"),
-        pytest.param(lambda client: client.create("/x", {}), id="create"),
-        pytest.param(lambda client: client.put("/x", {}), id="put"),
-        pytest.param(lambda client: client.patch("/x", {}), id="patch"),
-        pytest.param(lambda client: client.delete("/x"), id="delete"),
-    ],
+    {
+        "get": lambda client: client.get("/x"),
+        "create": lambda client: client.create("/x", {}),
+        "put": lambda client: client.put("/x", {}),
+        "patch": lambda client: client.patch("/x", {}),
+        "delete": lambda client: client.delete("/x"),
+    },
 )
 async def test_an_answer_that_is_no_object_is_none(text: bytes, ask: Callable[[Any], Any]) -> None:
     """A proxy answers in place of the API server: what became of the request is not known."""

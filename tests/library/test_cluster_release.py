@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from cases import cases
 from podium.kube.access import load_access
 from podium.kube.errors import UnreachableError
 from podium.library.cluster_release import (
@@ -23,48 +24,38 @@ from podium.library.cluster_release import (
 from podium.library.profile_source import ProfileSource
 
 
-@pytest.mark.parametrize(
+@cases(
     ("server", "scheduler", "generation", "told"),
-    [
-        pytest.param(
-            "v1.37.2",
-            "",
-            "v1.37",
-            "decided as v1.37: the API server is v1.37.2",
-            id="the API server",
-        ),
-        pytest.param(
+    {
+        "the API server": ("v1.37.2", "", "v1.37", "decided as v1.37: the API server is v1.37.2"),
+        "the scheduler comes first": (
             "v1.36.1",
             "v1.35.8",
             "v1.35",
             "decided as v1.35: the cluster's scheduler is v1.35.8",
-            id="the scheduler comes first",
         ),
-        pytest.param(
+        "a provider's own version": (
             "v1.34.4-gke.100",
             "",
             "v1.34",
             "decided as v1.34: the API server is v1.34.4-gke.100",
-            id="a provider's own version",
         ),
-        pytest.param(
+        "newer than any": (
             "v1.99.0",
             "",
             "v1.37",
             "decided as v1.37, the newest release known: the API server is v1.99.0, which is newer",
-            id="newer than any",
         ),
-        pytest.param(
+        "older": (
             "v1.20.2",
             "",
             "v1.37",
             "decided as v1.37: the API server is v1.20.2, which is older than the releases known",
-            id="older",
         ),
-        pytest.param("", "", "", "", id="nothing is told"),
-        pytest.param("unknown", "", "", "", id="no version"),
-        pytest.param("v0.0.0-master+faecb19", "", "", "", id="a build without a version"),
-    ],
+        "nothing is told": ("", "", "", ""),
+        "no version": ("unknown", "", "", ""),
+        "a build without a version": ("v0.0.0-master+faecb19", "", "", ""),
+    },
 )
 def test_the_release_of_the_cluster_decides(
     server: str, scheduler: str, generation: str, told: str
@@ -142,15 +133,13 @@ def test_schedulers_of_two_releases_tell_nothing() -> None:
     assert chosen(VERSION | {PODS: pods})[0] == "v1.37 default-scheduler"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "name"),
-    [
-        pytest.param({"profile": "v1.35"}, "v1.35 default-scheduler", id="a flag"),
-        pytest.param(
-            {"environment": {"PODIUM_PROFILE": "v1.34"}}, "v1.34 default-scheduler", id="a default"
-        ),
-        pytest.param({"provider": "DefaultProvider"}, "v1.13 DefaultProvider", id="a provider"),
-    ],
+    {
+        "a flag": ({"profile": "v1.35"}, "v1.35 default-scheduler"),
+        "a default": ({"environment": {"PODIUM_PROFILE": "v1.34"}}, "v1.34 default-scheduler"),
+        "a provider": ({"provider": "DefaultProvider"}, "v1.13 DefaultProvider"),
+    },
 )
 def test_what_is_named_overrides_the_cluster(source: dict[str, Any], name: str) -> None:
     assert chosen(VERSION, **source) == (name, [])

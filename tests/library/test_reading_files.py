@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import cases
 from podium.errors import InputError
 from podium.library.reading import load, read
 
@@ -57,33 +58,27 @@ def test_packed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names("-") == ["piped"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "sentence"),
-    [
-        pytest.param(
-            lambda path: path / "gone.yaml", "gone.yaml: cannot be read: no such", id="gone"
-        ),
-        pytest.param(
+    {
+        "gone": (lambda path: path / "gone.yaml", "gone.yaml: cannot be read: no such"),
+        "a folder without manifests": (
             lambda path: path,
             ": holds no manifests; they end in .yaml, .yml or .json",
-            id="a folder without manifests",
         ),
-        pytest.param(
+        "a truncated gzip file": (
             lambda path: _write(path / "a.gz", gzip.compress(b"kind: Pod")[:-9]),
             "a.gz: is not a whole gzip file",
-            id="a truncated gzip file",
         ),
-        pytest.param(
+        "no gzip file at all": (
             lambda path: _write(path / "a.gz", b"\x1f\x8bnonsense"),
             "a.gz: is not a whole gzip file",
-            id="no gzip file at all",
         ),
-        pytest.param(
+        "a bad manifest": (
             lambda path: _write(path / "a.yaml", b"kind: Pod"),
             "a.yaml: Pod: metadata.name: has no name",
-            id="a bad manifest",
         ),
-    ],
+    },
 )
 def test_what_cannot_be_read(make, sentence: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     with pytest.raises(InputError) as error:
@@ -124,14 +119,14 @@ def test_several_workers_read_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("much")
-@pytest.mark.parametrize(
+@cases(
     "fault",
-    [
-        pytest.param("kind: Pod\nmetadata: {name: [}\n", id="no YAML"),
-        pytest.param("kind: Pod\nmetadata: {name: 1.5}\n", id="a wrong value"),
-        pytest.param("kind: Pod\n", id="no name"),
-        pytest.param(f"kind: Pod\nmetadata: {{name: a, uid: {'9' * 40}}}\n", id="a large number"),
-    ],
+    {
+        "no YAML": "kind: Pod\nmetadata: {name: [}\n",
+        "a wrong value": "kind: Pod\nmetadata: {name: 1.5}\n",
+        "no name": "kind: Pod\n",
+        "a large number": f"kind: Pod\nmetadata: {{name: a, uid: {'9' * 40}}}\n",
+    },
 )
 def test_several_workers_find_the_same_fault(tmp_path: Path, fault: str) -> None:
     folder = lots_of_yaml(tmp_path)

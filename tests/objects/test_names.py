@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import cases
 from podium.objects.names import (
     is_label_value,
     is_qualified_name,
@@ -29,52 +30,41 @@ VALUE = (
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "reasons"),
-    [
-        pytest.param("app", [], id="a plain name"),
-        pytest.param("example.com/App_1.x", [], id="a name with a prefix"),
-        pytest.param("a" * 63, [], id="63 characters"),
-        pytest.param("", ["name part must be non-empty", f"name part {NAME}"], id="empty"),
-        pytest.param("/a", ["prefix part must be non-empty"], id="an empty prefix"),
-        pytest.param(
-            "a/", ["name part must be non-empty", f"name part {NAME}"], id="an empty name"
-        ),
-        pytest.param("Example.com/a", [f"prefix part {SUBDOMAIN}"], id="an upper case prefix"),
-        pytest.param(
-            "a" * 64, ["name part must be no more than 63 characters"], id="64 characters"
-        ),
-        pytest.param(
+    {
+        "a plain name": ("app", []),
+        "a name with a prefix": ("example.com/App_1.x", []),
+        "63 characters": ("a" * 63, []),
+        "empty": ("", ["name part must be non-empty", f"name part {NAME}"]),
+        "an empty prefix": ("/a", ["prefix part must be non-empty"]),
+        "an empty name": ("a/", ["name part must be non-empty", f"name part {NAME}"]),
+        "an upper case prefix": ("Example.com/a", [f"prefix part {SUBDOMAIN}"]),
+        "64 characters": ("a" * 64, ["name part must be no more than 63 characters"]),
+        "a prefix of 254 characters": (
             "p" * 254 + "/a",
             ["prefix part must be no more than 253 characters"],
-            id="a prefix of 254 characters",
         ),
-        pytest.param("-a", [f"name part {NAME}"], id="a dash in front"),
-        pytest.param("a\n", [f"name part {NAME}"], id="a newline at the end"),
-        pytest.param(
-            "a/b/c",
-            [f"a qualified name {NAME} {WITH_PREFIX}"],
-            id="two slashes",
-        ),
-    ],
+        "a dash in front": ("-a", [f"name part {NAME}"]),
+        "a newline at the end": ("a\n", [f"name part {NAME}"]),
+        "two slashes": ("a/b/c", [f"a qualified name {NAME} {WITH_PREFIX}"]),
+    },
 )
 def test_label_keys(key: str, reasons: list[str]) -> None:
     assert label_key_reasons(key) == reasons
     assert is_qualified_name(key) is not bool(reasons)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "reasons"),
-    [
-        pytest.param("", [], id="empty"),
-        pytest.param("a_b-c.D", [], id="every kind of character"),
-        pytest.param("-5", [VALUE], id="a sign"),
-        pytest.param("ü", [VALUE], id="a letter that is not ASCII"),
-        pytest.param(
-            "ü" * 32, ["must be no more than 63 characters", VALUE], id="counted in bytes"
-        ),
-        pytest.param("\ud800", [VALUE], id="half a character"),
-    ],
+    {
+        "empty": ("", []),
+        "every kind of character": ("a_b-c.D", []),
+        "a sign": ("-5", [VALUE]),
+        "a letter that is not ASCII": ("ü", [VALUE]),
+        "counted in bytes": ("ü" * 32, ["must be no more than 63 characters", VALUE]),
+        "half a character": ("\ud800", [VALUE]),
+    },
 )
 def test_label_values(value: str, reasons: list[str]) -> None:
     assert label_value_reasons(value) == reasons
@@ -90,14 +80,14 @@ def test_object_names(name: str, legal: bool) -> None:
     assert is_subdomain(name) is legal
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
-    [
-        pytest.param("abc", '"abc"', id="plain text"),
-        pytest.param('a"b\\', r'"a\"b\\"', id="quotes and backslashes"),
-        pytest.param("\n\t\x00\x7f", r'"\n\t\x00\x7f"', id="control characters"),
-        pytest.param("ü\u200b\U000e0001", r'"ü\u200b\U000e0001"', id="unprintable characters"),
-    ],
+    {
+        "plain text": ("abc", '"abc"'),
+        "quotes and backslashes": ('a"b\\', r'"a\"b\\"'),
+        "control characters": ("\n\t\x00\x7f", r'"\n\t\x00\x7f"'),
+        "unprintable characters": ("ü\u200b\U000e0001", r'"ü\u200b\U000e0001"'),
+    },
 )
 def test_quoting(text: str, expected: str) -> None:
     assert quoted(text) == expected

@@ -2,27 +2,24 @@
 
 from collections.abc import Callable
 
-import pytest
-
+from cases import cases
 from podium.objects.names import is_extended, is_native, is_prefixed_native, is_scalar
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "classes"),
-    [
-        pytest.param("cpu", {"native"}, id="cpu is counted elsewhere"),
-        pytest.param("foo", {"native"}, id="an unknown native one is not counted"),
-        pytest.param("example.com/gpu", {"extended", "scalar"}, id="extended"),
-        pytest.param("Example.com/gpu", set(), id="an illegal domain is not extended"),
-        pytest.param("requests.example.com/gpu", set(), id="a quota name is not extended"),
-        pytest.param("kubernetes.io/x", {"native", "prefixed", "scalar"}, id="prefixed native"),
-        pytest.param(
-            "notkubernetes.io/x", {"native", "prefixed", "scalar"}, id="native by its letters"
-        ),
-        pytest.param("hugepages-2Mi", {"native", "scalar"}, id="huge pages"),
-        pytest.param("attachable-volumes-aws-ebs", {"native", "scalar"}, id="attachable volumes"),
-        pytest.param("a/b/c", set(), id="two slashes"),
-    ],
+    {
+        "cpu is counted elsewhere": ("cpu", {"native"}),
+        "an unknown native one is not counted": ("foo", {"native"}),
+        "extended": ("example.com/gpu", {"extended", "scalar"}),
+        "an illegal domain is not extended": ("Example.com/gpu", set()),
+        "a quota name is not extended": ("requests.example.com/gpu", set()),
+        "prefixed native": ("kubernetes.io/x", {"native", "prefixed", "scalar"}),
+        "native by its letters": ("notkubernetes.io/x", {"native", "prefixed", "scalar"}),
+        "huge pages": ("hugepages-2Mi", {"native", "scalar"}),
+        "attachable volumes": ("attachable-volumes-aws-ebs", {"native", "scalar"}),
+        "two slashes": ("a/b/c", set()),
+    },
 )
 def test_classes(name: str, classes: set[str]) -> None:
     tests: dict[str, Callable[[str], bool]] = {

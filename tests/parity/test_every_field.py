@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cases import cases
 from parity.recordings import GOLDEN, Place, Scenario, changed, leaves, part
 from podium.errors import InputError
 from podium.past.recordings.replay import replay
@@ -107,33 +108,29 @@ def small(folder: str) -> Scenario:
 
 
 @pytest.mark.parametrize("folder", ["v1.13", "v1.36"])
-@pytest.mark.parametrize(
+@cases(
     ("changes", "sentence"),
-    [
-        pytest.param({"seed": 1}, "seed is a field that is not compared", id="scenario"),
-        pytest.param(
+    {
+        "scenario": ({"seed": 1}, "seed is a field that is not compared"),
+        "expected": (
             {"expected": {"cycles": [], "steps": []}},
             "expected.cycles is a field that is not compared",
-            id="expected",
         ),
-        pytest.param({"expected": {}}, "expected is empty", id="nothing expected"),
-        pytest.param(
+        "nothing expected": ({"expected": {}}, "expected is empty"),
+        "step": (
             {"expected": {"steps": [{"pod": "a/b", "cycle": 1}]}},
             "expected.steps[0].cycle is a field that is not compared",
-            id="step",
         ),
-        pytest.param(
+        "preempt": (
             {"expected": {"steps": [{"pod": "a/b", "preempt": {"evicted": []}}]}},
             "expected.steps[0].preempt.evicted is a field that is not compared",
-            id="preempt",
         ),
-        pytest.param({"release": "v1.99.0"}, "release is 'v1.99.0'", id="an unknown release"),
-        pytest.param(
+        "an unknown release": ({"release": "v1.99.0"}, "release is 'v1.99.0'"),
+        "an unknown kind": (
             {"objects": [{"kind": "Dragon", "metadata": {"name": "d"}}]},
             "objects[0].kind is 'Dragon', which is not read",
-            id="an unknown kind",
         ),
-    ],
+    },
 )
 def test_what_would_not_be_compared_is_refused_by_name(
     folder: str, changes: Scenario, sentence: str

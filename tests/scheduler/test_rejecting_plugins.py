@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from builders import expression, node, node_term, pod
 from builders_v1_36 import DEFAULT, Naming, decision
+from cases import cases
 from podium.engine.framework.decision import Decision
 from podium.objects.kinds.pod import Pod
 from podium.past.decisions.packed_decision import NodeNames, pack, unpack
@@ -35,16 +34,15 @@ def test_a_plugin_that_excluded_nodes_is_one_beside_the_filters() -> None:
     assert rejected_by(found, wanted) == {"NodeAffinity", "NodeResourcesFit"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugins", "expected"),
-    [
-        pytest.param([Naming("Zebra")], {"Zebra"}, id="one that names no node"),
-        pytest.param(
+    {
+        "one that names no node": ([Naming("Zebra")], {"Zebra"}),
+        "two that exclude each other": (
             [Naming("Zebra", "a"), Naming("Ant", "b")],
             {"Ant", "Zebra"},
-            id="two that exclude each other",
         ),
-    ],
+    },
 )
 def test_plugins_that_leave_no_node_are_named_together(
     plugins: list[Naming], expected: set[str]

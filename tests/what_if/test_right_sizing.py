@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import manifests
+from cases import cases
 from manifests import Manifest, workload
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -207,27 +208,20 @@ SERIES = {
 CSV = "namespace,kind,name,container,cpu,memory\ndefault,Deployment,web,c,163m,\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "kind", "requests"),
-    [
-        pytest.param(
-            json.dumps(KRR), "Deployment", {"cpu": "124m", "memory": "104857600"}, id="krr"
-        ),
-        pytest.param(
-            yaml.safe_dump(VPA), "Deployment", {"cpu": "163m", "memory": "262144k"}, id="vpa"
-        ),
-        pytest.param(
+    {
+        "krr": (json.dumps(KRR), "Deployment", {"cpu": "124m", "memory": "104857600"}),
+        "vpa": (yaml.safe_dump(VPA), "Deployment", {"cpu": "163m", "memory": "262144k"}),
+        "a list of vpa": (
             json.dumps({"kind": "List", "items": [VPA]}),
             "Deployment",
             {"cpu": "163m", "memory": "262144k"},
-            id="a list of vpa",
         ),
-        pytest.param(
-            json.dumps(USAGE), "", {"cpu": "250000000n", "memory": "10Mi"}, id="usage now"
-        ),
-        pytest.param(json.dumps(SERIES), "", {"cpu": "250m", "memory": "1000"}, id="prometheus"),
-        pytest.param(CSV, "Deployment", {"cpu": "163m"}, id="csv"),
-    ],
+        "usage now": (json.dumps(USAGE), "", {"cpu": "250000000n", "memory": "10Mi"}),
+        "prometheus": (json.dumps(SERIES), "", {"cpu": "250m", "memory": "1000"}),
+        "csv": (CSV, "Deployment", {"cpu": "163m"}),
+    },
 )
 def test_every_source_recommends(text: str, kind: str, requests: dict[str, str]) -> None:
     found = parse_recommendations(text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import zip_longest
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import cases
 from podium.cluster.cache.node_tree import ZONE_LABELS, NodeTree, zone_key
 
 REGION = "failure-domain.beta.kubernetes.io/region"
@@ -77,26 +77,23 @@ def uneven() -> NamedTree:
 # --- zone keys ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "beta", "both"),
-    [
-        pytest.param(None, "", "", id="a node without labels has the empty key"),
-        pytest.param({"x": "y"}, "", "", id="other labels do not count"),
-        pytest.param({REGION: "r", ZONE: "z"}, "r:\0:z", "r:\0:z", id="region, then zone"),
-        pytest.param({REGION: "r"}, "r:\0:", "r:\0:", id="a region alone is enough"),
-        pytest.param({ZONE: "z"}, ":\0:z", ":\0:z", id="a zone alone is enough"),
-        pytest.param({REGION: "", ZONE: ""}, "", "", id="empty values are like no labels"),
-        pytest.param({NEW_ZONE: "z"}, "", ":\0:z", id="the new labels count in newer versions"),
-        pytest.param(
+    {
+        "a node without labels has the empty key": (None, "", ""),
+        "other labels do not count": ({"x": "y"}, "", ""),
+        "region, then zone": ({REGION: "r", ZONE: "z"}, "r:\0:z", "r:\0:z"),
+        "a region alone is enough": ({REGION: "r"}, "r:\0:", "r:\0:"),
+        "a zone alone is enough": ({ZONE: "z"}, ":\0:z", ":\0:z"),
+        "empty values are like no labels": ({REGION: "", ZONE: ""}, "", ""),
+        "the new labels count in newer versions": ({NEW_ZONE: "z"}, "", ":\0:z"),
+        "the beta label goes before the new one, each on its own": (
             {ZONE: "old", NEW_ZONE: "new", NEW_REGION: "r"},
             ":\0:old",
             "r:\0:old",
-            id="the beta label goes before the new one, each on its own",
         ),
-        pytest.param(
-            {ZONE: "", NEW_ZONE: "new"}, "", "", id="a beta label hides the new one even if empty"
-        ),
-    ],
+        "a beta label hides the new one even if empty": ({ZONE: "", NEW_ZONE: "new"}, "", ""),
+    },
 )
 def test_zone_key(labels: dict[str, str] | None, beta: str, both: str) -> None:
     assert zone_key(labels) == beta

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import cases
 from podium.cluster.queue.heap import DistinctHeap, KeyedHeap
 
 
@@ -20,22 +20,19 @@ def drained(members: KeyedHeap[str]) -> list[str | None]:
     return [members.pop() for _ in range(len(members))]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ranks", "order"),
-    [
-        pytest.param({"a": 2, "b": 1, "c": 3}, "bac", id="the lowest rank first"),
-        pytest.param({"a": 1, "b": 1}, "ab", id="two equals keep their order"),
-        pytest.param({"a": 1, "b": 1, "c": 1}, "acb", id="of three equals the last overtakes"),
-        pytest.param(
-            {"a": 1, "b": 1, "c": 1, "d": 1}, "adcb", id="of four equals the first stays first"
-        ),
-        pytest.param(
+    {
+        "the lowest rank first": ({"a": 2, "b": 1, "c": 3}, "bac"),
+        "two equals keep their order": ({"a": 1, "b": 1}, "ab"),
+        "of three equals the last overtakes": ({"a": 1, "b": 1, "c": 1}, "acb"),
+        "of four equals the first stays first": ({"a": 1, "b": 1, "c": 1, "d": 1}, "adcb"),
+        "the first of many equals stays first, the rest come out reversed": (
             {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1},
             "agfedcb",
-            id="the first of many equals stays first, the rest come out reversed",
         ),
-        pytest.param({"a": 2, "b": 2, "c": 1, "d": 1}, "cdab", id="ties within each of two ranks"),
-    ],
+        "ties within each of two ranks": ({"a": 2, "b": 2, "c": 1, "d": 1}, "cdab"),
+    },
 )
 def test_order_of_ties(ranks: dict[str, float], order: str) -> None:
     assert drained(heap(*ranks.items())) == list(order)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from cases import cases
 from podium.cluster.queue.entities import Pool, Turn, is_unschedulable, written_time
 from podium.cluster.queue.pools import Backoff
 from podium.cluster.queue.queue import OF_CONFIGURATIONS, QueueOptions, SchedulingQueue
@@ -108,16 +109,16 @@ NODE = msgspec.convert({"metadata": {"name": "n"}}, Node)
 # --- times ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
-    [
-        pytest.param("1970-01-01T00:00:10Z", 10.0, id="seconds since 1970"),
-        pytest.param("1970-01-01T02:00:10+02:00", 10.0, id="an offset is taken off"),
-        pytest.param("1970-01-01T00:00:10.5Z", 10.5, id="fractions count"),
-        pytest.param("1970-01-01T00:00:10.123456789Z", 10.123456, id="billionths are cut"),
-        pytest.param(None, NEVER, id="an absent time is before all others"),
-        pytest.param("", NEVER, id="so is an empty one"),
-    ],
+    {
+        "seconds since 1970": ("1970-01-01T00:00:10Z", 10.0),
+        "an offset is taken off": ("1970-01-01T02:00:10+02:00", 10.0),
+        "fractions count": ("1970-01-01T00:00:10.5Z", 10.5),
+        "billionths are cut": ("1970-01-01T00:00:10.123456789Z", 10.123456),
+        "an absent time is before all others": (None, NEVER),
+        "so is an empty one": ("", NEVER),
+    },
 )
 def test_times_are_read(text: str | None, expected: float) -> None:
     assert seconds(text) == expected
@@ -128,26 +129,20 @@ def test_other_text_is_no_time() -> None:
         seconds("soon")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("conditions", "expected"),
-    [
-        pytest.param(None, 5.0, id="the time of creation if it was never tried"),
-        pytest.param(
+    {
+        "the time of creation if it was never tried": (None, 5.0),
+        "other conditions do not count": (
             [PodCondition("Ready", "False", "", stamp(9), stamp(9))],
             5.0,
-            id="other conditions do not count",
         ),
-        pytest.param(
-            [PodCondition("PodScheduled", "False", "", stamp(7), stamp(6))],
-            7.0,
-            id="the last probe",
-        ),
-        pytest.param(
+        "the last probe": ([PodCondition("PodScheduled", "False", "", stamp(7), stamp(6))], 7.0),
+        "the last transition if there was no probe": (
             [PodCondition("PodScheduled", "False", "", None, stamp(6))],
             6.0,
-            id="the last transition if there was no probe",
         ),
-    ],
+    },
 )
 def test_the_time_that_orders_a_pod(conditions: list[PodCondition] | None, expected: float) -> None:
     tried = msgspec.structs.replace(pod("p", created=5), status=PodStatus(conditions=conditions))
@@ -155,13 +150,13 @@ def test_the_time_that_orders_a_pod(conditions: list[PodCondition] | None, expec
     assert written_time(tried) - START == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "reason", "expected"),
-    [
-        pytest.param("False", "Unschedulable", True, id="it says so"),
-        pytest.param("True", "Unschedulable", False, id="the status is not False"),
-        pytest.param("False", "SchedulerError", False, id="another reason"),
-    ],
+    {
+        "it says so": ("False", "Unschedulable", True),
+        "the status is not False": ("True", "Unschedulable", False),
+        "another reason": ("False", "SchedulerError", False),
+    },
 )
 def test_unschedulable_by_its_own_status(status: str, reason: str, *, expected: bool) -> None:
     conditions = [PodCondition("PodScheduled", status, reason)]
@@ -176,24 +171,19 @@ def test_unschedulable_by_its_own_status(status: str, reason: str, *, expected: 
 # --- order ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pods", "expected"),
-    [
-        pytest.param([pod("a", 1), pod("b", 2)], "ba", id="the higher priority first"),
-        pytest.param([pod("a"), pod("b", 1), pod("c", -1)], "bac", id="no priority is priority 0"),
-        pytest.param(
-            [pod("a", created=2), pod("b", created=1)], "ba", id="then the older time first"
-        ),
-        pytest.param(
+    {
+        "the higher priority first": ([pod("a", 1), pod("b", 2)], "ba"),
+        "no priority is priority 0": ([pod("a"), pod("b", 1), pod("c", -1)], "bac"),
+        "then the older time first": ([pod("a", created=2), pod("b", created=1)], "ba"),
+        "a pod that was tried counts from then": (
             [pod("a", created=0, tried=9), pod("b", created=5)],
             "ba",
-            id="a pod that was tried counts from then",
         ),
-        pytest.param(
-            [pod("a", 1, created=9), pod("b", 0, created=1)], "ab", id="priority goes before time"
-        ),
-        pytest.param([pod(name) for name in "abcd"], "abcd", id="equals in the order of arrival"),
-    ],
+        "priority goes before time": ([pod("a", 1, created=9), pod("b", 0, created=1)], "ab"),
+        "equals in the order of arrival": ([pod(name) for name in "abcd"], "abcd"),
+    },
 )
 def test_order(pods: Sequence[Pod], expected: str) -> None:
     waiting, _ = queue()
@@ -256,15 +246,15 @@ def test_an_update_of_an_active_pod_moves_it_in_the_order() -> None:
     assert names(waiting) == ["b", "a"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "pool"),
-    [
-        pytest.param({"labels": {"a": "b"}}, Pool.ACTIVE, id="labels wake it"),
-        pytest.param({"version": "7"}, Pool.UNSCHEDULABLE, id="a resource version does not"),
-        pytest.param({"tried": 9}, Pool.UNSCHEDULABLE, id="a condition does not"),
-        pytest.param({"nominated": "n"}, Pool.UNSCHEDULABLE, id="a nomination does not"),
-        pytest.param({"priority": 4}, Pool.ACTIVE, id="anything in the specification does"),
-    ],
+    {
+        "labels wake it": ({"labels": {"a": "b"}}, Pool.ACTIVE),
+        "a resource version does not": ({"version": "7"}, Pool.UNSCHEDULABLE),
+        "a condition does not": ({"tried": 9}, Pool.UNSCHEDULABLE),
+        "a nomination does not": ({"nominated": "n"}, Pool.UNSCHEDULABLE),
+        "anything in the specification does": ({"priority": 4}, Pool.ACTIVE),
+    },
 )
 def test_which_own_update_wakes_a_waiting_pod(change: dict[str, object], pool: Pool) -> None:
     waiting, _ = queue(QueueOptions(backoff=Backoff()))
@@ -358,14 +348,14 @@ def test_an_empty_queue_gives_no_pod() -> None:
     assert waiting.next_ready_at() is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reason", "moved", "pool"),
-    [
-        pytest.param("Unschedulable", False, Pool.UNSCHEDULABLE, id="it waits for an event"),
-        pytest.param("Unschedulable", True, Pool.ACTIVE, id="something moved meanwhile"),
-        pytest.param("SchedulerError", False, Pool.ACTIVE, id="its status names an error"),
-        pytest.param("", False, Pool.ACTIVE, id="its status was not written yet"),
-    ],
+    {
+        "it waits for an event": ("Unschedulable", False, Pool.UNSCHEDULABLE),
+        "something moved meanwhile": ("Unschedulable", True, Pool.ACTIVE),
+        "its status names an error": ("SchedulerError", False, Pool.ACTIVE),
+        "its status was not written yet": ("", False, Pool.ACTIVE),
+    },
 )
 def test_where_a_failed_pod_goes(reason: str, moved: bool, pool: Pool) -> None:
     waiting, _ = queue()
@@ -525,16 +515,16 @@ def test_newer_versions_wait_five_minutes_by_the_clock() -> None:
 # --- backoff ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("failures", "rest"),
-    [
-        pytest.param(0, 0, id="no failure, no rest"),
-        pytest.param(1, 1, id="one second at first"),
-        pytest.param(2, 2, id="then twice as long"),
-        pytest.param(4, 8, id="and again"),
-        pytest.param(5, 10, id="not longer than the maximum"),
-        pytest.param(500, 10, id="ever"),
-    ],
+    {
+        "no failure, no rest": (0, 0),
+        "one second at first": (1, 1),
+        "then twice as long": (2, 2),
+        "and again": (4, 8),
+        "not longer than the maximum": (5, 10),
+        "ever": (500, 10),
+    },
 )
 def test_how_long_a_pod_rests(failures: int, rest: float) -> None:
     assert Backoff().duration(failures) == rest
@@ -811,13 +801,13 @@ def test_an_update_under_way_undoes_a_nomination() -> None:
     assert waiting.nominated_on("n") == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "expected"),
-    [
-        pytest.param("", "", "memory", id="an update that does not know of it keeps it"),
-        pytest.param("", "new", "new", id="a written one replaces it"),
-        pytest.param("old", "", "", id="one that was cleared is gone"),
-    ],
+    {
+        "an update that does not know of it keeps it": ("", "", "memory"),
+        "a written one replaces it": ("", "new", "new"),
+        "one that was cleared is gone": ("old", "", ""),
+    },
 )
 def test_newer_versions_keep_an_unwritten_nomination(
     before: str, after: str, expected: str
@@ -850,15 +840,15 @@ def test_a_deleted_pod_is_no_longer_nominated() -> None:
     assert waiting.nominated_on("n") == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "priority", "expected"),
-    [
-        pytest.param("delete", 5, True, id="the nominated pod was deleted"),
-        pytest.param("clear", 5, True, id="its nomination ended"),
-        pytest.param("bound", 5, False, id="it got its node"),
-        pytest.param("delete unwritten", 5, True, id="it was deleted before that was written"),
-        pytest.param("delete", 4, False, id="only pods of at most its priority are woken"),
-    ],
+    {
+        "the nominated pod was deleted": ("delete", 5, True),
+        "its nomination ended": ("clear", 5, True),
+        "it got its node": ("bound", 5, False),
+        "it was deleted before that was written": ("delete unwritten", 5, True),
+        "only pods of at most its priority are woken": ("delete", 4, False),
+    },
 )
 def test_a_lost_nomination_wakes_pods_that_made_room_for_it(
     change: str, priority: int, *, expected: bool

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
+from cases import cases
 from podium.cluster.queue.entities import QueuedPod
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import (
@@ -109,58 +110,53 @@ TOLERANT = waiting(tolerations=[{"key": "gpu", "operator": "Exists"}])
 TOLERATES_CORDON = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(Added(NODE), True, id="a node that takes pods came"),
-        pytest.param(Added(CORDONED), False, id="a cordoned node came"),
-        pytest.param(Updated(CORDONED, NODE), True, id="a node was uncordoned"),
-        pytest.param(Updated(NODE, TAINTED), False, id="other taints do not matter"),
-        pytest.param(Updated(NODE, CORDONED), False, id="a node was cordoned"),
-        pytest.param(
+    {
+        "a node that takes pods came": (Added(NODE), True),
+        "a cordoned node came": (Added(CORDONED), False),
+        "a node was uncordoned": (Updated(CORDONED, NODE), True),
+        "other taints do not matter": (Updated(NODE, TAINTED), False),
+        "a node was cordoned": (Updated(NODE, CORDONED), False),
+        "the pod puts up with it now": (
             Updated(waiting(), waiting(tolerations=TOLERATES_CORDON)),
             True,
-            id="the pod puts up with it now",
         ),
-        pytest.param(Updated(waiting(), TOLERANT), False, id="it got another toleration"),
-        pytest.param(
-            Updated(pod(), pod(tolerations=TOLERATES_CORDON)), False, id="another pod got it"
-        ),
-    ],
+        "it got another toleration": (Updated(waiting(), TOLERANT), False),
+        "another pod got it": (Updated(pod(), pod(tolerations=TOLERATES_CORDON)), False),
+    },
 )
 def test_node_unschedulable(event: ClusterEvent, *, expected: bool) -> None:
     assert asked("NodeUnschedulable", event) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(Added(NODE), True, id="a node came"),
-        pytest.param(Updated(NODE, TAINTED), True, id="taints changed: a relic, always"),
-        pytest.param(Updated(CORDONED, NODE), True, id="an uncordoned node counts as such"),
-        pytest.param(Updated(NODE, node({"a": "b"})), False, id="labels changed"),
-        pytest.param(Deleted(NODE), False, id="a node went"),
-    ],
+    {
+        "a node came": (Added(NODE), True),
+        "taints changed: a relic, always": (Updated(NODE, TAINTED), True),
+        "an uncordoned node counts as such": (Updated(CORDONED, NODE), True),
+        "labels changed": (Updated(NODE, node({"a": "b"})), False),
+        "a node went": (Deleted(NODE), False),
+    },
 )
 def test_node_name(event: ClusterEvent, *, expected: bool) -> None:
     assert asked("NodeName", event) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "who", "expected"),
-    [
-        pytest.param(Added(NODE), None, True, id="an untainted node came"),
-        pytest.param(Added(TAINTED), None, False, id="a tainted node came"),
-        pytest.param(Added(TAINTED), TOLERANT, True, id="one whose taint the pod tolerates"),
-        pytest.param(Added(node(taints=[SOFT])), None, True, id="a soft taint does not matter"),
-        pytest.param(Updated(TAINTED, NODE), None, True, id="the taint went"),
-        pytest.param(Updated(NODE, TAINTED), None, False, id="the taint came"),
-        pytest.param(
-            Updated(TAINTED, NODE), TOLERANT, False, id="it was no obstacle to begin with"
-        ),
-        pytest.param(Updated(waiting(), TOLERANT), None, True, id="the pod got a toleration"),
-        pytest.param(Updated(pod(), pod(tolerations=[{}])), None, False, id="another pod did"),
-    ],
+    {
+        "an untainted node came": (Added(NODE), None, True),
+        "a tainted node came": (Added(TAINTED), None, False),
+        "one whose taint the pod tolerates": (Added(TAINTED), TOLERANT, True),
+        "a soft taint does not matter": (Added(node(taints=[SOFT])), None, True),
+        "the taint went": (Updated(TAINTED, NODE), None, True),
+        "the taint came": (Updated(NODE, TAINTED), None, False),
+        "it was no obstacle to begin with": (Updated(TAINTED, NODE), TOLERANT, False),
+        "the pod got a toleration": (Updated(waiting(), TOLERANT), None, True),
+        "another pod did": (Updated(pod(), pod(tolerations=[{}])), None, False),
+    },
 )
 def test_taint_toleration(event: ClusterEvent, who: Pod | None, *, expected: bool) -> None:
     assert asked("TaintToleration", event, who) is expected
@@ -180,20 +176,16 @@ HDD = node({"disk": "hdd"})
 
 
 @pytest.mark.parametrize("who", [ON_SSD, BY_AFFINITY], ids=["node selector", "node affinity"])
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(Added(SSD), True, id="a matching node came"),
-        pytest.param(Added(HDD), False, id="another node came"),
-        pytest.param(Updated(HDD, SSD), True, id="a node matches now"),
-        pytest.param(
-            Updated(SSD, node({"disk": "ssd", "a": "b"})), False, id="it matched before, too"
-        ),
-        pytest.param(Updated(SSD, HDD), False, id="a node matches no more"),
-        pytest.param(
-            Updated(HDD, node({"disk": "hdd"}, taints=[GPU])), True, id="taints: a relic, always"
-        ),
-    ],
+    {
+        "a matching node came": (Added(SSD), True),
+        "another node came": (Added(HDD), False),
+        "a node matches now": (Updated(HDD, SSD), True),
+        "it matched before, too": (Updated(SSD, node({"disk": "ssd", "a": "b"})), False),
+        "a node matches no more": (Updated(SSD, HDD), False),
+        "taints: a relic, always": (Updated(HDD, node({"disk": "hdd"}, taints=[GPU])), True),
+    },
 )
 def test_node_affinity(who: Pod, event: ClusterEvent, *, expected: bool) -> None:
     assert asked("NodeAffinity", event, who) is expected
@@ -222,21 +214,19 @@ WANTS_PORT = waiting(containers=port(80))
 SIDECAR = {**port(80)[0], "restartPolicy": "Always"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gone", "expected"),
-    [
-        pytest.param(pod(containers=port(80)), True, id="it held the port"),
-        pytest.param(pod(containers=port(81)), False, id="it held another port"),
-        pytest.param(pod(containers=port(80, protocol="UDP")), False, id="another protocol"),
-        pytest.param(pod(containers=port(80, "10.0.0.1")), True, id="every address includes one"),
-        pytest.param(pod(containers=port(80), node=""), False, id="it had no node"),
-        pytest.param(
-            pod(containers=port(80), node="", nominated="n"), True, id="it was promised a node"
-        ),
-        pytest.param(pod(initContainers=[SIDECAR]), True, id="a sidecar held it"),
-        pytest.param(pod(initContainers=port(80)), False, id="init containers do not count"),
-        pytest.param(pod(), False, id="it held none"),
-    ],
+    {
+        "it held the port": (pod(containers=port(80)), True),
+        "it held another port": (pod(containers=port(81)), False),
+        "another protocol": (pod(containers=port(80, protocol="UDP")), False),
+        "every address includes one": (pod(containers=port(80, "10.0.0.1")), True),
+        "it had no node": (pod(containers=port(80), node=""), False),
+        "it was promised a node": (pod(containers=port(80), node="", nominated="n"), True),
+        "a sidecar held it": (pod(initContainers=[SIDECAR]), True),
+        "init containers do not count": (pod(initContainers=port(80)), False),
+        "it held none": (pod(), False),
+    },
 )
 def test_node_ports(gone: Pod, *, expected: bool) -> None:
     assert asked("NodePorts", Deleted(gone), WANTS_PORT) is expected
@@ -253,75 +243,64 @@ def test_addresses_that_differ_do_not_collide() -> None:
 ONE_CPU = waiting(wants={"cpu": 1000})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "who", "expected"),
-    [
-        pytest.param(Deleted(pod()), None, True, id="any assigned pod went"),
-        pytest.param(Deleted(pod(node="")), None, False, id="an unassigned pod went"),
-        pytest.param(Deleted(pod(node="", nominated="n")), None, True, id="a nominated pod went"),
-        pytest.param(
+    {
+        "any assigned pod went": (Deleted(pod()), None, True),
+        "an unassigned pod went": (Deleted(pod(node="")), None, False),
+        "a nominated pod went": (Deleted(pod(node="", nominated="n")), None, True),
+        "an assigned pod asks for less cpu": (
             Updated(pod(wants={"cpu": 2}), pod(wants={"cpu": 1})),
             ONE_CPU,
             True,
-            id="an assigned pod asks for less cpu",
         ),
-        pytest.param(
+        "it asks for less of something else": (
             Updated(pod(wants={"memory": 2}), pod(wants={"memory": 1})),
             ONE_CPU,
             False,
-            id="it asks for less of something else",
         ),
-        pytest.param(
+        "an unassigned pod asks for less": (
             Updated(pod(node="", wants={"cpu": 2}), pod(node="", wants={"cpu": 1})),
             ONE_CPU,
             False,
-            id="an unassigned pod asks for less",
         ),
-        pytest.param(
+        "the pod itself asks for less": (
             Updated(waiting(wants={"cpu": 2}), waiting(wants={})),
             ONE_CPU,
             True,
-            id="the pod itself asks for less",
         ),
-        pytest.param(Updated(pod(), pod(wants={"cpu": 1})), ONE_CPU, False, id="one asks for more"),
-        pytest.param(Added(NODE), ONE_CPU, True, id="a node came that is large enough"),
-        pytest.param(
-            Added(node(offers={"cpu": "500m", "pods": 9})), ONE_CPU, False, id="one that is not"
-        ),
-        pytest.param(Added(node(offers={"cpu": "8"})), ONE_CPU, False, id="one that takes no pods"),
-        pytest.param(
+        "one asks for more": (Updated(pod(), pod(wants={"cpu": 1})), ONE_CPU, False),
+        "a node came that is large enough": (Added(NODE), ONE_CPU, True),
+        "one that is not": (Added(node(offers={"cpu": "500m", "pods": 9})), ONE_CPU, False),
+        "one that takes no pods": (Added(node(offers={"cpu": "8"})), ONE_CPU, False),
+        "a node has more cpu": (
             Updated(NODE, node(offers={"pods": "110", "cpu": "3"})),
             ONE_CPU,
             True,
-            id="a node has more cpu",
         ),
-        pytest.param(
+        "a node takes more pods": (
             Updated(NODE, node(offers={"pods": "111", "cpu": "2"})),
             ONE_CPU,
             True,
-            id="a node takes more pods",
         ),
-        pytest.param(
+        "a node has more of something else": (
             Updated(NODE, node(offers={"pods": "110", "cpu": "2", "memory": "8Gi"})),
             ONE_CPU,
             False,
-            id="a node has more of something else",
         ),
-        pytest.param(
+        "a node has less, though enough": (
             Updated(NODE, node(offers={"pods": "110", "cpu": "1500m"})),
             ONE_CPU,
             False,
-            id="a node has less, though enough",
         ),
-        pytest.param(Updated(NODE, TAINTED), ONE_CPU, True, id="taints changed: a relic, always"),
-        pytest.param(
+        "taints changed: a relic, always": (Updated(NODE, TAINTED), ONE_CPU, True),
+        "a device class came, and the pod asks for an extended resource": (
             Added(Object(kind="DeviceClass")),
             waiting(wants={"example.com/gpu": 1}),
             True,
-            id="a device class came, and the pod asks for an extended resource",
         ),
-        pytest.param(Added(Object(kind="DeviceClass")), ONE_CPU, False, id="and it asks for none"),
-    ],
+        "and it asks for none": (Added(Object(kind="DeviceClass")), ONE_CPU, False),
+    },
 )
 def test_node_resources_fit(event: ClusterEvent, who: Pod | None, *, expected: bool) -> None:
     assert asked("NodeResourcesFit", event, who) is expected
@@ -344,44 +323,39 @@ def claim(name: str, namespace: str = "default") -> PersistentVolumeClaim:
 EPHEMERAL = [{"name": "scratch", "ephemeral": {}}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("mine", "theirs", "expected"),
-    [
-        pytest.param(claims("a"), claims("b", "a"), True, id="a claim in common"),
-        pytest.param(claims("a"), claims("b"), False, id="no claim in common"),
-        pytest.param([], [], False, id="no volumes"),
-        pytest.param(
+    {
+        "a claim in common": (claims("a"), claims("b", "a"), True),
+        "no claim in common": (claims("a"), claims("b"), False),
+        "no volumes": ([], [], False),
+        "a GCE disk that one writes": (
             disk("gcePersistentDisk", pdName="d"),
             disk("gcePersistentDisk", pdName="d", readOnly=True),
             True,
-            id="a GCE disk that one writes",
         ),
-        pytest.param(
+        "a GCE disk that both only read": (
             disk("gcePersistentDisk", pdName="d", readOnly=True),
             disk("gcePersistentDisk", pdName="d", readOnly=True),
             False,
-            id="a GCE disk that both only read",
         ),
-        pytest.param(
+        "an EBS volume, even if both only read": (
             disk("awsElasticBlockStore", volumeID="v", readOnly=True),
             disk("awsElasticBlockStore", volumeID="v", readOnly=True),
             True,
-            id="an EBS volume, even if both only read",
         ),
-        pytest.param(disk("iscsi", iqn="i"), disk("iscsi", iqn="i"), True, id="an iSCSI target"),
-        pytest.param(
+        "an iSCSI target": (disk("iscsi", iqn="i"), disk("iscsi", iqn="i"), True),
+        "a Ceph image with a monitor in common": (
             disk("rbd", monitors=["m", "k"], image="i", pool="p"),
             disk("rbd", monitors=["k"], image="i", pool="p"),
             True,
-            id="a Ceph image with a monitor in common",
         ),
-        pytest.param(
+        "a Ceph image without one": (
             disk("rbd", monitors=["m"], image="i", pool="p"),
             disk("rbd", monitors=["k"], image="i", pool="p"),
             False,
-            id="a Ceph image without one",
         ),
-    ],
+    },
 )
 def test_volume_restrictions(
     mine: list[JsonObject], theirs: list[JsonObject], *, expected: bool
@@ -437,41 +411,31 @@ def attachment(attacher: str) -> VolumeAttachment:
     return msgspec.convert({"spec": {"attacher": attacher}}, VolumeAttachment)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "volumes", "expected"),
-    [
-        pytest.param(Added(csi_node()), [], True, id="drivers of a node came"),
-        pytest.param(Updated(csi_node(1), csi_node(2)), [], True, id="a limit grew"),
-        pytest.param(Updated(csi_node(2), csi_node(1)), [], False, id="a limit shrank"),
-        pytest.param(Updated(csi_node(), csi_node(1)), [], True, id="a limit appeared"),
-        pytest.param(Deleted(pod(volumes=claims("a"))), [], True, id="a pod with a claim went"),
-        pytest.param(Deleted(pod(volumes=EPHEMERAL)), [], True, id="one with an ephemeral volume"),
-        pytest.param(
-            Deleted(pod(volumes=disk("azureDisk", diskName="d"))), [], True, id="one with a disk"
-        ),
-        pytest.param(
-            Deleted(pod(volumes=[{"name": "v"}])), [], False, id="one with another volume"
-        ),
-        pytest.param(
-            Deleted(pod(volumes=claims("a"), node="")), [], False, id="one that had no node"
-        ),
-        pytest.param(
-            Deleted(attachment("d")), claims("a"), True, id="a detached volume, and a claim"
-        ),
-        pytest.param(
+    {
+        "drivers of a node came": (Added(csi_node()), [], True),
+        "a limit grew": (Updated(csi_node(1), csi_node(2)), [], True),
+        "a limit shrank": (Updated(csi_node(2), csi_node(1)), [], False),
+        "a limit appeared": (Updated(csi_node(), csi_node(1)), [], True),
+        "a pod with a claim went": (Deleted(pod(volumes=claims("a"))), [], True),
+        "one with an ephemeral volume": (Deleted(pod(volumes=EPHEMERAL)), [], True),
+        "one with a disk": (Deleted(pod(volumes=disk("azureDisk", diskName="d"))), [], True),
+        "one with another volume": (Deleted(pod(volumes=[{"name": "v"}])), [], False),
+        "one that had no node": (Deleted(pod(volumes=claims("a"), node="")), [], False),
+        "a detached volume, and a claim": (Deleted(attachment("d")), claims("a"), True),
+        "or a disk of the same driver": (
             Deleted(attachment("ebs.csi.aws.com")),
             disk("awsElasticBlockStore", volumeID="v"),
             True,
-            id="or a disk of the same driver",
         ),
-        pytest.param(
+        "or a disk of another driver": (
             Deleted(attachment("d")),
             disk("gcePersistentDisk", pdName="d"),
             False,
-            id="or a disk of another driver",
         ),
-        pytest.param(Deleted(attachment("")), [{"name": "v"}], False, id="or no disk at all"),
-    ],
+        "or no disk at all": (Deleted(attachment("")), [{"name": "v"}], False),
+    },
 )
 def test_node_volume_limits(
     event: ClusterEvent, volumes: list[JsonObject], *, expected: bool
@@ -496,51 +460,39 @@ def topology(*zones: str) -> StorageClass:
 INLINE = [{"csi": {"driver": "d"}}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "volumes", "expected"),
-    [
-        pytest.param(Added(topology()), [], True, id="a storage class came"),
-        pytest.param(Updated(topology("a"), topology("b")), [], True, id="its topology changed"),
-        pytest.param(Updated(topology("a"), topology("a")), [], False, id="its topology did not"),
-        pytest.param(Added(PersistentVolume()), [], True, id="a volume came"),
-        pytest.param(Updated(PersistentVolume(), PersistentVolume()), [], True, id="one changed"),
-        pytest.param(Added(NODE), [], True, id="a node came"),
-        pytest.param(Updated(NODE, SSD), [], True, id="labels of a node changed"),
-        pytest.param(Added(csi_node()), [], True, id="drivers of a node came"),
-        pytest.param(
-            Updated(csi_node(), csi_node(migrated="aws")), [], True, id="drivers took over a plugin"
-        ),
-        pytest.param(Updated(csi_node(1), csi_node(2)), [], False, id="drivers changed otherwise"),
-        pytest.param(
-            Updated(driver(tells=True), driver(tells=None)), INLINE, True, id="capacity unchecked"
-        ),
-        pytest.param(
-            Updated(driver(tells=None), driver(tells=True)), INLINE, False, id="capacity checked"
-        ),
-        pytest.param(
+    {
+        "a storage class came": (Added(topology()), [], True),
+        "its topology changed": (Updated(topology("a"), topology("b")), [], True),
+        "its topology did not": (Updated(topology("a"), topology("a")), [], False),
+        "a volume came": (Added(PersistentVolume()), [], True),
+        "one changed": (Updated(PersistentVolume(), PersistentVolume()), [], True),
+        "a node came": (Added(NODE), [], True),
+        "labels of a node changed": (Updated(NODE, SSD), [], True),
+        "drivers of a node came": (Added(csi_node()), [], True),
+        "drivers took over a plugin": (Updated(csi_node(), csi_node(migrated="aws")), [], True),
+        "drivers changed otherwise": (Updated(csi_node(1), csi_node(2)), [], False),
+        "capacity unchecked": (Updated(driver(tells=True), driver(tells=None)), INLINE, True),
+        "capacity checked": (Updated(driver(tells=None), driver(tells=True)), INLINE, False),
+        "volumes behind claims are not looked at": (
             Updated(driver(tells=True), driver(tells=False)),
             claims("a"),
             False,
-            id="volumes behind claims are not looked at",
         ),
-        pytest.param(Added(capacity(capacity="1Gi")), [], True, id="a capacity came"),
-        pytest.param(
-            Updated(capacity(capacity="1Gi"), capacity(capacity="2Gi")), [], True, id="it grew"
-        ),
-        pytest.param(
-            Updated(capacity(capacity="2Gi"), capacity(capacity="1Gi")), [], False, id="it shrank"
-        ),
-        pytest.param(Updated(capacity(), capacity(capacity="1")), [], True, id="it became known"),
-        pytest.param(
+        "a capacity came": (Added(capacity(capacity="1Gi")), [], True),
+        "it grew": (Updated(capacity(capacity="1Gi"), capacity(capacity="2Gi")), [], True),
+        "it shrank": (Updated(capacity(capacity="2Gi"), capacity(capacity="1Gi")), [], False),
+        "it became known": (Updated(capacity(), capacity(capacity="1")), [], True),
+        "the largest volume counts rather than the sum": (
             Updated(
                 capacity(capacity="1Gi", maximumVolumeSize="1Mi"),
                 capacity(capacity="2Gi", maximumVolumeSize="1Mi"),
             ),
             [],
             False,
-            id="the largest volume counts rather than the sum",
         ),
-    ],
+    },
 )
 def test_volume_binding(event: ClusterEvent, volumes: list[JsonObject], *, expected: bool) -> None:
     assert asked("VolumeBinding", event, waiting(volumes=volumes)) is expected
@@ -551,27 +503,22 @@ def volume(**labels: str) -> PersistentVolume:
     return msgspec.convert({"metadata": {"name": "v", "labels": named}}, PersistentVolume)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(
+    {
+        "a storage class that binds late came": (
             Added(StorageClass(volume_binding_mode="WaitForFirstConsumer")),
             True,
-            id="a storage class that binds late came",
         ),
-        pytest.param(Added(StorageClass()), False, id="another storage class came"),
-        pytest.param(Added(NODE), True, id="a node came"),
-        pytest.param(Updated(NODE, SSD), True, id="labels of a node changed"),
-        pytest.param(Added(volume()), True, id="a volume came"),
-        pytest.param(Updated(volume(zone="a"), volume(zone="b")), True, id="its zone changed"),
-        pytest.param(
-            Updated(volume(zone="a__b"), volume(zone="b__a")), False, id="the same set of zones"
-        ),
-        pytest.param(
-            Updated(volume(zone="a__"), volume(zone="__b")), False, id="labels that say nothing"
-        ),
-        pytest.param(Updated(volume(), volume(rack="a")), False, id="another label changed"),
-    ],
+        "another storage class came": (Added(StorageClass()), False),
+        "a node came": (Added(NODE), True),
+        "labels of a node changed": (Updated(NODE, SSD), True),
+        "a volume came": (Added(volume()), True),
+        "its zone changed": (Updated(volume(zone="a"), volume(zone="b")), True),
+        "the same set of zones": (Updated(volume(zone="a__b"), volume(zone="b__a")), False),
+        "labels that say nothing": (Updated(volume(zone="a__"), volume(zone="__b")), False),
+        "another label changed": (Updated(volume(), volume(rack="a")), False),
+    },
 )
 def test_volume_zone(event: ClusterEvent, *, expected: bool) -> None:
     assert asked("VolumeZone", event) is expected
@@ -593,85 +540,63 @@ IN_A = node({"zone": "a"})
 IN_B = node({"zone": "b"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "who", "expected"),
-    [
-        pytest.param(Added(pod("o", WEB)), spreading(), True, id="a pod that counts came"),
-        pytest.param(Added(pod("o", DB)), spreading(), False, id="one that does not count came"),
-        pytest.param(Deleted(pod("o", WEB)), spreading(), True, id="one that counts went"),
-        pytest.param(
-            Deleted(pod("o", WEB, namespace="x")), spreading(), False, id="of another namespace"
-        ),
-        pytest.param(Deleted(pod("o", WEB, node="")), spreading(), False, id="without a node"),
-        pytest.param(Updated(pod("o", DB), pod("o", WEB)), spreading(), True, id="it counts now"),
-        pytest.param(
+    {
+        "a pod that counts came": (Added(pod("o", WEB)), spreading(), True),
+        "one that does not count came": (Added(pod("o", DB)), spreading(), False),
+        "one that counts went": (Deleted(pod("o", WEB)), spreading(), True),
+        "of another namespace": (Deleted(pod("o", WEB, namespace="x")), spreading(), False),
+        "without a node": (Deleted(pod("o", WEB, node="")), spreading(), False),
+        "it counts now": (Updated(pod("o", DB), pod("o", WEB)), spreading(), True),
+        "it counts as before": (
             Updated(pod("o", WEB), pod("o", {**WEB, "a": "b"})),
             spreading(),
             False,
-            id="it counts as before",
         ),
-        pytest.param(
-            Updated(waiting(DB), waiting(WEB)), spreading(), True, id="the pod itself counts now"
-        ),
-        pytest.param(
-            Updated(spreading(), spreading(tolerations=[])),
-            spreading(),
-            False,
-            id="nothing changed",
-        ),
-        pytest.param(
+        "the pod itself counts now": (Updated(waiting(DB), waiting(WEB)), spreading(), True),
+        "nothing changed": (Updated(spreading(), spreading(tolerations=[])), spreading(), False),
+        "it tolerates more, and taints are honoured": (
             Updated(waiting(), waiting(tolerations=[GPU])),
             spreading(nodeTaintsPolicy="Honor"),
             True,
-            id="it tolerates more, and taints are honoured",
         ),
-        pytest.param(
+        "it tolerates more, and taints are ignored": (
             Updated(waiting(), waiting(tolerations=[GPU])),
             spreading(),
             False,
-            id="it tolerates more, and taints are ignored",
         ),
-        pytest.param(
+        "of another revision": (
             Added(pod("o", {**WEB, "rev": "2"})),
             spreading({"rev": "1"}, matchLabelKeys=["rev", "none"]),
             False,
-            id="of another revision",
         ),
-        pytest.param(
+        "of the same revision": (
             Added(pod("o", {**WEB, "rev": "1"})),
             spreading({"rev": "1"}, matchLabelKeys=["rev"]),
             True,
-            id="of the same revision",
         ),
-        pytest.param(
+        "no selector counts nobody": (
             Added(pod("o", WEB)),
             spreading(labelSelector=None, matchLabelKeys=["rev"]),
             False,
-            id="no selector counts nobody",
         ),
-        pytest.param(
+        "soft constraints do not reject": (
             Added(pod("o", WEB)),
             spreading(whenUnsatisfiable="ScheduleAnyway"),
             False,
-            id="soft constraints do not reject",
         ),
-        pytest.param(Added(IN_A), spreading(), True, id="a node with the key came"),
-        pytest.param(Added(NODE), spreading(), False, id="a node without the key came"),
-        pytest.param(Deleted(IN_A), spreading(), True, id="a node with the key went"),
-        pytest.param(Deleted(NODE), spreading(), False, id="a node without the key went"),
-        pytest.param(Updated(NODE, IN_A), spreading(), True, id="a node got the key"),
-        pytest.param(Updated(IN_A, NODE), spreading(), True, id="a node lost the key"),
-        pytest.param(Updated(IN_A, IN_B), spreading(), True, id="a node moved"),
-        pytest.param(
-            Updated(IN_A, node({"zone": "a", "b": "c"})), spreading(), False, id="other labels"
-        ),
-        pytest.param(
-            Updated(IN_A, node({"zone": "a"}, taints=[GPU])), spreading(), True, id="other taints"
-        ),
-        pytest.param(
-            Updated(NODE, TAINTED), spreading(), False, id="other taints of a node without the key"
-        ),
-    ],
+        "a node with the key came": (Added(IN_A), spreading(), True),
+        "a node without the key came": (Added(NODE), spreading(), False),
+        "a node with the key went": (Deleted(IN_A), spreading(), True),
+        "a node without the key went": (Deleted(NODE), spreading(), False),
+        "a node got the key": (Updated(NODE, IN_A), spreading(), True),
+        "a node lost the key": (Updated(IN_A, NODE), spreading(), True),
+        "a node moved": (Updated(IN_A, IN_B), spreading(), True),
+        "other labels": (Updated(IN_A, node({"zone": "a", "b": "c"})), spreading(), False),
+        "other taints": (Updated(IN_A, node({"zone": "a"}, taints=[GPU])), spreading(), True),
+        "other taints of a node without the key": (Updated(NODE, TAINTED), spreading(), False),
+    },
 )
 def test_pod_topology_spread(event: ClusterEvent, who: Pod, *, expected: bool) -> None:
     assert asked("PodTopologySpread", event, who) is expected
@@ -698,145 +623,114 @@ LONELY = pod("o", **terms("podAntiAffinity", {"topologyKey": "zone", "labelSelec
 INVALID = term(labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "who", "expected"),
-    [
-        pytest.param(Added(pod("o", WEB)), near(term()), True, id="a wanted pod came"),
-        pytest.param(Added(pod("o", DB)), near(term()), False, id="another pod came"),
-        pytest.param(Added(pod("o", WEB)), far(term()), False, id="a shunned pod came"),
-        pytest.param(
-            Added(pod("o", WEB)), near(*TWO_TERMS), False, id="it satisfies only one of two terms"
-        ),
-        pytest.param(
-            Added(pod("o", {**WEB, "tier": "front"})),
-            near(*TWO_TERMS),
-            True,
-            id="it satisfies both",
-        ),
-        pytest.param(Added(pod("o", WEB, node="")), near(term()), False, id="it has no node"),
-        pytest.param(
-            Added(pod("o", WEB, namespace="x")), near(term()), False, id="of another namespace"
-        ),
-        pytest.param(
+    {
+        "a wanted pod came": (Added(pod("o", WEB)), near(term()), True),
+        "another pod came": (Added(pod("o", DB)), near(term()), False),
+        "a shunned pod came": (Added(pod("o", WEB)), far(term()), False),
+        "it satisfies only one of two terms": (Added(pod("o", WEB)), near(*TWO_TERMS), False),
+        "it satisfies both": (Added(pod("o", {**WEB, "tier": "front"})), near(*TWO_TERMS), True),
+        "it has no node": (Added(pod("o", WEB, node="")), near(term()), False),
+        "of another namespace": (Added(pod("o", WEB, namespace="x")), near(term()), False),
+        "of a namespace that the term lists": (
             Added(pod("o", WEB, namespace="x")),
             near(term(namespaces=["x"])),
             True,
-            id="of a namespace that the term lists",
         ),
-        pytest.param(
+        "of any namespace": (
             Added(pod("o", WEB, namespace="x")),
             near(term(namespaceSelector={})),
             True,
-            id="of any namespace",
         ),
-        pytest.param(
+        "namespace labels are not looked up": (
             Added(pod("o", WEB, namespace="x")),
             near(term(namespaceSelector={"matchLabels": {"team": "a"}})),
             False,
-            id="namespace labels are not looked up",
         ),
-        pytest.param(
-            Updated(pod("o", DB), pod("o", WEB)), near(term()), True, id="a pod is wanted now"
-        ),
-        pytest.param(
-            Updated(pod("o", WEB), pod("o", {**WEB, "a": "b"})), near(term()), False, id="as before"
-        ),
-        pytest.param(
-            Updated(pod("o", WEB), pod("o", DB)), far(term()), True, id="a pod is shunned no more"
-        ),
-        pytest.param(
-            Updated(pod("o", DB), pod("o", WEB)), far(term()), False, id="a pod is shunned now"
-        ),
-        pytest.param(Updated(waiting(DB), waiting(WEB)), near(), True, id="its own labels changed"),
-        pytest.param(Deleted(pod("o", WEB)), far(term()), True, id="a shunned pod went"),
-        pytest.param(Deleted(pod("o", DB)), far(term()), False, id="another pod went"),
-        pytest.param(Deleted(pod("o", WEB)), near(term()), False, id="a wanted pod went"),
-        pytest.param(
-            Deleted(LONELY), waiting(), True, id="a pod went that shunned the waiting one"
-        ),
-        pytest.param(Added(pod("o")), near(INVALID), True, id="an invalid term: rather try"),
-        pytest.param(Added(IN_A), near(term()), True, id="a node of some domain came"),
-        pytest.param(Added(NODE), near(term()), False, id="a node of no domain came"),
-        pytest.param(Added(NODE), far(term()), True, id="any node is good for anti-affinity"),
-        pytest.param(Updated(NODE, IN_A), near(term()), True, id="a node joined a domain"),
-        pytest.param(Updated(IN_A, IN_B), near(term()), True, id="a node changed its domain"),
-        pytest.param(Updated(IN_A, NODE), near(term()), False, id="a node left its domain"),
-        pytest.param(Updated(IN_A, NODE), far(term()), True, id="it left a shunned domain"),
-        pytest.param(Updated(IN_A, IN_B), far(term()), True, id="it changed a shunned domain"),
-        pytest.param(Updated(NODE, IN_A), far(term()), False, id="it joined a shunned domain"),
-        pytest.param(Updated(NODE, SSD), far(term()), False, id="other labels changed"),
-        pytest.param(Updated(NODE, TAINTED), near(), True, id="taints changed: a relic, always"),
-    ],
+        "a pod is wanted now": (Updated(pod("o", DB), pod("o", WEB)), near(term()), True),
+        "as before": (Updated(pod("o", WEB), pod("o", {**WEB, "a": "b"})), near(term()), False),
+        "a pod is shunned no more": (Updated(pod("o", WEB), pod("o", DB)), far(term()), True),
+        "a pod is shunned now": (Updated(pod("o", DB), pod("o", WEB)), far(term()), False),
+        "its own labels changed": (Updated(waiting(DB), waiting(WEB)), near(), True),
+        "a shunned pod went": (Deleted(pod("o", WEB)), far(term()), True),
+        "another pod went": (Deleted(pod("o", DB)), far(term()), False),
+        "a wanted pod went": (Deleted(pod("o", WEB)), near(term()), False),
+        "a pod went that shunned the waiting one": (Deleted(LONELY), waiting(), True),
+        "an invalid term: rather try": (Added(pod("o")), near(INVALID), True),
+        "a node of some domain came": (Added(IN_A), near(term()), True),
+        "a node of no domain came": (Added(NODE), near(term()), False),
+        "any node is good for anti-affinity": (Added(NODE), far(term()), True),
+        "a node joined a domain": (Updated(NODE, IN_A), near(term()), True),
+        "a node changed its domain": (Updated(IN_A, IN_B), near(term()), True),
+        "a node left its domain": (Updated(IN_A, NODE), near(term()), False),
+        "it left a shunned domain": (Updated(IN_A, NODE), far(term()), True),
+        "it changed a shunned domain": (Updated(IN_A, IN_B), far(term()), True),
+        "it joined a shunned domain": (Updated(NODE, IN_A), far(term()), False),
+        "other labels changed": (Updated(NODE, SSD), far(term()), False),
+        "taints changed: a relic, always": (Updated(NODE, TAINTED), near(), True),
+    },
 )
 def test_inter_pod_affinity(event: ClusterEvent, who: Pod, *, expected: bool) -> None:
     assert asked("InterPodAffinity", event, who) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(Added(NODE), True, id="a node came"),
-        pytest.param(Updated(NODE, node(features=["F"])), True, id="declared features changed"),
-        pytest.param(Updated(NODE, SSD), False, id="labels changed"),
-        pytest.param(
+    {
+        "a node came": (Added(NODE), True),
+        "declared features changed": (Updated(NODE, node(features=["F"])), True),
+        "labels changed": (Updated(NODE, SSD), False),
+        "the pod needs other features": (
             Updated(waiting(hostNetwork=True, hostUsers=False), waiting()),
             True,
-            id="the pod needs other features",
         ),
-        pytest.param(
+        "the pod restarts as a whole": (
             Updated(
                 waiting(),
                 waiting(containers=[{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]),
             ),
             True,
-            id="the pod restarts as a whole",
         ),
-        pytest.param(Updated(waiting(), waiting(WEB)), False, id="the pod changed otherwise"),
-        pytest.param(
-            Updated(pod(hostNetwork=True, hostUsers=False), pod()), False, id="another pod did"
-        ),
-    ],
+        "the pod changed otherwise": (Updated(waiting(), waiting(WEB)), False),
+        "another pod did": (Updated(pod(hostNetwork=True, hostUsers=False), pod()), False),
+    },
 )
 def test_node_declared_features(event: ClusterEvent, *, expected: bool) -> None:
     assert asked("NodeDeclaredFeatures", event) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugin", "event", "expected"),
-    [
-        pytest.param(
+    {
+        "the gates are gone": (
             "SchedulingGates",
             Updated(waiting(schedulingGates=[{"name": "g"}]), waiting()),
             True,
-            id="the gates are gone",
         ),
-        pytest.param(
+        "one of two gates is gone": (
             "SchedulingGates",
             Updated(
                 waiting(schedulingGates=[{"name": "g"}, {"name": "h"}]),
                 waiting(schedulingGates=[{"name": "h"}]),
             ),
             False,
-            id="one of two gates is gone",
         ),
-        pytest.param(
+        "those of another pod are": (
             "SchedulingGates",
             Updated(pod(schedulingGates=[{"name": "g"}]), pod()),
             False,
-            id="those of another pod are",
         ),
-        pytest.param("DefaultPreemption", Deleted(pod()), False, id="preemption wakes nobody"),
-        pytest.param("DynamicResources", Updated(NODE, SSD), True, id="a node's labels changed"),
-        pytest.param(
-            "DynamicResources", Added(Object(kind="ResourceSlice")), True, id="devices appeared"
-        ),
-        pytest.param("DynamicResources", Deleted(pod()), False, id="a pod went"),
-        pytest.param("Extender", Deleted(NODE), True, id="an extender may care for any node event"),
-        pytest.param("MyPlugin", Updated(NODE, SSD), True, id="so may a plugin nobody knows"),
-        pytest.param("Extender", Deleted(attachment("d")), False, id="but not for attachments"),
-        pytest.param("Extender", Updated(Service(), Service()), False, id="nor for services"),
-        pytest.param("NodeName", Updated(NODE, NODE), False, id="nothing changed"),
-    ],
+        "preemption wakes nobody": ("DefaultPreemption", Deleted(pod()), False),
+        "a node's labels changed": ("DynamicResources", Updated(NODE, SSD), True),
+        "devices appeared": ("DynamicResources", Added(Object(kind="ResourceSlice")), True),
+        "a pod went": ("DynamicResources", Deleted(pod()), False),
+        "an extender may care for any node event": ("Extender", Deleted(NODE), True),
+        "so may a plugin nobody knows": ("MyPlugin", Updated(NODE, SSD), True),
+        "but not for attachments": ("Extender", Deleted(attachment("d")), False),
+        "nor for services": ("Extender", Updated(Service(), Service()), False),
+        "nothing changed": ("NodeName", Updated(NODE, NODE), False),
+    },
 )
 def test_other_plugins(plugin: str, event: ClusterEvent, *, expected: bool) -> None:
     assert asked(plugin, event) is expected

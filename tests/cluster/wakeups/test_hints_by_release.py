@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from cases import cases
 from cluster.wakeups.test_hints import GPU, NODE, TAINTED, asked, node, pod, requests, waiting
 from podium.cluster.wakeups.hints import HintRules
 from podium.cluster.wakeups.wakeups import Added, ClusterEvent, Deleted, Updated
@@ -55,83 +56,71 @@ def claim(*, allocated: bool) -> ResourceClaim:
     return msgspec.convert({"metadata": {"name": "c"}, "status": status}, ResourceClaim)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugin", "event", "waits", "woken"),
-    [
-        pytest.param(
+    {
+        "changed taints wake all that wait for nodes": (
             "NodeResourcesFit",
             Updated(NODE, TAINTED),
             waiting(wants={"cpu": "1"}),
             "v1.34 v1.35 v1.36",
-            id="changed taints wake all that wait for nodes",
         ),
-        pytest.param(
+        "a taint that went wakes those who did not tolerate it": (
             "TaintToleration",
             Updated(TAINTED, NODE),
             waiting(),
             "v1.34 v1.35 v1.36 v1.37",
-            id="a taint that went wakes those who did not tolerate it",
         ),
-        pytest.param(
+        "a pod went that one of two terms forbids": (
             "InterPodAffinity",
             Deleted(pod(labels={"app": "a"})),
             AVOIDS_BOTH,
             "v1.37",
-            id="a pod went that one of two terms forbids",
         ),
-        pytest.param(
+        "a pod went that forbids this one": (
             "InterPodAffinity",
             Deleted(AVOIDS_ME),
             waiting({"app": "me"}),
             "v1.36 v1.37",
-            id="a pod went that forbids this one",
         ),
-        pytest.param(
+        "the pod itself got other labels": (
             "InterPodAffinity",
             Updated(waiting({"app": "me"}), waiting({"app": "you"})),
             waiting({"app": "me"}),
             "v1.36 v1.37",
-            id="the pod itself got other labels",
         ),
-        pytest.param(
+        "a nominated pod that counted went": (
             "PodTopologySpread",
             Deleted(NOMINATED),
             SPREAD,
             "v1.36 v1.37",
-            id="a nominated pod that counted went",
         ),
-        pytest.param(
+        "a nominated pod got other labels": (
             "PodTopologySpread",
             Updated(NOMINATED, RELABELLED),
             SPREAD,
             "v1.36",
-            id="a nominated pod got other labels",
         ),
-        pytest.param(
+        "a claim with devices was deleted": (
             "DynamicResources",
             Deleted(claim(allocated=True)),
             waiting(),
             "v1.37",
-            id="a claim with devices was deleted",
         ),
-        pytest.param(
-            "DynamicResources", Deleted(claim(allocated=False)), waiting(), "", id="one without"
-        ),
-        pytest.param(
+        "one without": ("DynamicResources", Deleted(claim(allocated=False)), waiting(), ""),
+        "the pod itself got a claim for its extended resources": (
             "DynamicResources",
             Updated(waiting(), WITH_EXTENDED_CLAIM),
             waiting(),
             "v1.34 v1.35 v1.36 v1.37",
-            id="the pod itself got a claim for its extended resources",
         ),
-        pytest.param(
+        "a node came": (
             "NodeResourcesFit",
             Added(node()),
             waiting(wants={"cpu": "1"}),
             "v1.34 v1.35 v1.36 v1.37",
-            id="a node came",
         ),
-    ],
+    },
 )
 def test_an_event_wakes_pods_as_the_release_does(
     plugin: str, event: ClusterEvent, waits: Pod, woken: str

@@ -7,6 +7,7 @@ import logging
 import msgspec
 import pytest
 
+from cases import cases
 from podium.cluster.queue.entities import Pool, QueuedPod
 from podium.cluster.queue.queue import SchedulingQueue
 from podium.cluster.wakeups.wakeups import (
@@ -53,34 +54,32 @@ READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 LATE = StorageClass(volume_binding_mode="WaitForFirstConsumer")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "expected"),
-    [
-        pytest.param(Added(NODE), True, id="a node came"),
-        pytest.param(Deleted(NODE), False, id="a node went"),
-        pytest.param(Deleted(pod()), True, id="an assigned pod went"),
-        pytest.param(Added(Service()), True, id="a service came"),
-        pytest.param(Updated(Service(), Service()), True, id="a service changed, or did not"),
-        pytest.param(Deleted(Service()), True, id="a service went"),
-        pytest.param(Added(PersistentVolume()), True, id="a volume came"),
-        pytest.param(Updated(PersistentVolume(), PersistentVolume()), True, id="a volume changed"),
-        pytest.param(Deleted(PersistentVolume()), False, id="a volume went"),
-        pytest.param(Added(PersistentVolumeClaim()), True, id="a claim came"),
-        pytest.param(
-            Updated(PersistentVolumeClaim(), PersistentVolumeClaim()), True, id="a claim changed"
-        ),
-        pytest.param(Deleted(PersistentVolumeClaim()), False, id="a claim went"),
-        pytest.param(Added(LATE), True, id="a storage class that binds late came"),
-        pytest.param(Added(storage_class("Immediate")), False, id="one that binds at once came"),
-        pytest.param(Added(storage_class(None)), False, id="one without a mode came"),
-        pytest.param(Updated(LATE, LATE), False, id="a storage class changed"),
-        pytest.param(Deleted(LATE), False, id="a storage class went"),
-        pytest.param(Added(CsiNode()), False, id="drivers were not looked at"),
-        pytest.param(Added(Namespace()), False, id="a namespace came"),
-        pytest.param(Added(ReplicaSet()), False, id="a controller came"),
-        pytest.param(NominationLost(pod()), False, id="a nomination ended"),
-        pytest.param(WaitedTooLong(), True, id="time ran out"),
-    ],
+    {
+        "a node came": (Added(NODE), True),
+        "a node went": (Deleted(NODE), False),
+        "an assigned pod went": (Deleted(pod()), True),
+        "a service came": (Added(Service()), True),
+        "a service changed, or did not": (Updated(Service(), Service()), True),
+        "a service went": (Deleted(Service()), True),
+        "a volume came": (Added(PersistentVolume()), True),
+        "a volume changed": (Updated(PersistentVolume(), PersistentVolume()), True),
+        "a volume went": (Deleted(PersistentVolume()), False),
+        "a claim came": (Added(PersistentVolumeClaim()), True),
+        "a claim changed": (Updated(PersistentVolumeClaim(), PersistentVolumeClaim()), True),
+        "a claim went": (Deleted(PersistentVolumeClaim()), False),
+        "a storage class that binds late came": (Added(LATE), True),
+        "one that binds at once came": (Added(storage_class("Immediate")), False),
+        "one without a mode came": (Added(storage_class(None)), False),
+        "a storage class changed": (Updated(LATE, LATE), False),
+        "a storage class went": (Deleted(LATE), False),
+        "drivers were not looked at": (Added(CsiNode()), False),
+        "a namespace came": (Added(Namespace()), False),
+        "a controller came": (Added(ReplicaSet()), False),
+        "a nomination ended": (NominationLost(pod()), False),
+        "time ran out": (WaitedTooLong(), True),
+    },
 )
 def test_what_wakes_everybody(event: ClusterEvent, *, expected: bool) -> None:
     requests = MoveRules().requests(event, waiting=1)
@@ -90,29 +89,22 @@ def test_what_wakes_everybody(event: ClusterEvent, *, expected: bool) -> None:
         assert MoveRules().wakes(request, QueuedPod(pod(), 0, 0)) is Wake.AFTER_BACKOFF
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "expected"),
-    [
-        pytest.param(node(spec={"unschedulable": True}), NODE, True, id="it takes pods again"),
-        pytest.param(NODE, node(spec={"unschedulable": True}), False, id="it was cordoned"),
-        pytest.param(
-            NODE, node(status={"allocatable": {"cpu": "1"}}), True, id="it offers something else"
-        ),
-        pytest.param(
-            NODE, node(metadata={"name": "n", "labels": {"a": "b"}}), True, id="its labels changed"
-        ),
-        pytest.param(
+    {
+        "it takes pods again": (node(spec={"unschedulable": True}), NODE, True),
+        "it was cordoned": (NODE, node(spec={"unschedulable": True}), False),
+        "it offers something else": (NODE, node(status={"allocatable": {"cpu": "1"}}), True),
+        "its labels changed": (NODE, node(metadata={"name": "n", "labels": {"a": "b"}}), True),
+        "its taints changed, for better or worse": (
             NODE,
             node(spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}),
             True,
-            id="its taints changed, for better or worse",
         ),
-        pytest.param(NODE, node(**READY), True, id="a condition changed its status"),
-        pytest.param(node(**READY), node(**READY), False, id="nothing that matters changed"),
-        pytest.param(
-            NODE, node(status={"images": [{"names": ["a"]}]}), False, id="only its images changed"
-        ),
-    ],
+        "a condition changed its status": (NODE, node(**READY), True),
+        "nothing that matters changed": (node(**READY), node(**READY), False),
+        "only its images changed": (NODE, node(status={"images": [{"names": ["a"]}]}), False),
+    },
 )
 def test_which_change_of_a_node_wakes_everybody(old: Node, new: Node, *, expected: bool) -> None:
     assert bool(MoveRules().requests(Updated(old, new), waiting=1)) is expected
@@ -141,35 +133,23 @@ WEB = {"labelSelector": {"matchLabels": {"app": "web"}}}
 INVALID = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("waiting", "assigned", "expected"),
-    [
-        pytest.param(affine(WEB), pod({"app": "web"}), True, id="the term matches"),
-        pytest.param(affine(WEB), pod({"app": "db"}), False, id="the term does not match"),
-        pytest.param(
-            affine(INVALID, WEB), pod({"app": "web"}), True, id="one matching term is enough"
-        ),
-        pytest.param(
-            affine(WEB),
-            pod({"app": "web"}, "other"),
-            False,
-            id="the waiting pod's namespace counts",
-        ),
-        pytest.param(
+    {
+        "the term matches": (affine(WEB), pod({"app": "web"}), True),
+        "the term does not match": (affine(WEB), pod({"app": "db"}), False),
+        "one matching term is enough": (affine(INVALID, WEB), pod({"app": "web"}), True),
+        "the waiting pod's namespace counts": (affine(WEB), pod({"app": "web"}, "other"), False),
+        "or the namespaces of the term": (
             affine({**WEB, "namespaces": ["other"]}),
             pod({"app": "web"}, "other"),
             True,
-            id="or the namespaces of the term",
         ),
-        pytest.param(affine({}), pod({"app": "web"}), False, id="no selector matches no pod"),
-        pytest.param(
-            affine({"labelSelector": {}}), pod(), True, id="an empty selector matches every pod"
-        ),
-        pytest.param(
-            affine(WEB, anti=True), pod({"app": "web"}), False, id="anti-affinity does not count"
-        ),
-        pytest.param(QueuedPod(pod(), 0, 0), pod(), False, id="a pod without affinity sleeps on"),
-    ],
+        "no selector matches no pod": (affine({}), pod({"app": "web"}), False),
+        "an empty selector matches every pod": (affine({"labelSelector": {}}), pod(), True),
+        "anti-affinity does not count": (affine(WEB, anti=True), pod({"app": "web"}), False),
+        "a pod without affinity sleeps on": (QueuedPod(pod(), 0, 0), pod(), False),
+    },
 )
 @pytest.mark.parametrize("change", ["add", "update"])
 def test_an_assigned_pod_wakes_those_that_want_to_be_near(
@@ -194,29 +174,20 @@ def test_an_invalid_selector_is_ignored_and_said_so(caplog: pytest.LogCaptureFix
     assert "pod affinity of default/w is ignored" in caplog.text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("request_", "label"),
-    [
-        pytest.param(MoveRequest(Added(NODE), "Add"), "NodeAdd", id="the kind and the action"),
-        pytest.param(
-            MoveRequest(Deleted(pod()), "Delete"), "AssignedPodDelete", id="pods that have a node"
-        ),
-        pytest.param(
-            MoveRequest(Updated(Pod(), Pod()), "Update"), "UnschedulablePodUpdate", id="and not"
-        ),
-        pytest.param(
-            MoveRequest(NominationLost(Pod()), "Delete"), "AssignedPodDelete", id="as if deleted"
-        ),
-        pytest.param(
-            MoveRequest(Added(CsiNode()), "Add"), "storage.k8s.io/CSINodeAdd", id="with its group"
-        ),
-        pytest.param(
+    {
+        "the kind and the action": (MoveRequest(Added(NODE), "Add"), "NodeAdd"),
+        "pods that have a node": (MoveRequest(Deleted(pod()), "Delete"), "AssignedPodDelete"),
+        "and not": (MoveRequest(Updated(Pod(), Pod()), "Update"), "UnschedulablePodUpdate"),
+        "as if deleted": (MoveRequest(NominationLost(Pod()), "Delete"), "AssignedPodDelete"),
+        "with its group": (MoveRequest(Added(CsiNode()), "Add"), "storage.k8s.io/CSINodeAdd"),
+        "kinds that are not read": (
             MoveRequest(Added(Object(kind="DeviceClass")), "Add"),
             "resource.k8s.io/DeviceClassAdd",
-            id="kinds that are not read",
         ),
-        pytest.param(MoveRequest(WaitedTooLong()), "UnschedulableTimeout", id="time ran out"),
-    ],
+        "time ran out": (MoveRequest(WaitedTooLong()), "UnschedulableTimeout"),
+    },
 )
 def test_what_metrics_call_it(request_: MoveRequest, label: str) -> None:
     assert request_.label == label

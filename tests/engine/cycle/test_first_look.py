@@ -24,6 +24,7 @@ from builders import (
     volume,
 )
 from builders_v1_36 import DEFAULT, Naming, configured, decision, ephemeral, owned, spec_with
+from cases import cases
 from podium.engine.framework.post_filter import FailedSearch, Outcome
 from podium.objects.kinds.meta import LabelSelectorRequirement, Object
 from podium.objects.kinds.pod import NodeSelectorTerm, Pod, PodResourceClaim, SchedulingGate
@@ -41,36 +42,28 @@ def named(*names: str, operator: str = "In") -> LabelSelectorRequirement:
 # Nodes in question --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("terms", "feasible"),
-    [
-        pytest.param([node_term(fields=[named("b")])], ["b"], id="one name"),
-        pytest.param(
+    {
+        "one name": ([node_term(fields=[named("b")])], ["b"]),
+        "terms are united": (
             [node_term(fields=[named("b")]), node_term(fields=[named("a")])],
             ["a", "b"],
-            id="terms are united",
         ),
-        pytest.param(
+        "a term without a name restricts nothing": (
             [node_term(fields=[named("b")]), node_term(expression("disk", "Exists"))],
             ["b", "c"],
-            id="a term without a name restricts nothing",
         ),
-        pytest.param(
+        "names of no node": (
             [node_term(fields=[named("b")]), node_term(fields=[named("nowhere")])],
             ["b"],
-            id="names of no node",
         ),
-        pytest.param(
+        "what else a term asks for must hold too": (
             [node_term(expression("disk", "Exists"), fields=[named("b")])],
             [],
-            id="what else a term asks for must hold too",
         ),
-        pytest.param(
-            [node_term(fields=[named("b", operator="NotIn")])],
-            ["a", "c"],
-            id="only In names nodes",
-        ),
-    ],
+        "only In names nodes": ([node_term(fields=[named("b", operator="NotIn")])], ["a", "c"]),
+    },
 )
 def test_nodes_in_question(terms: list[NodeSelectorTerm], feasible: list[str]) -> None:
     made = [node("a"), node("b"), node("c", labels={"disk": "ssd"})]
@@ -133,18 +126,15 @@ def test_the_plugin_that_rejects_the_nominated_node_is_named_on_the_others(promi
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugins", "reason"),
-    [
-        pytest.param(
-            [Naming("Zebra")], "node(s) didn't satisfy plugin Zebra", id="one that names none"
-        ),
-        pytest.param(
+    {
+        "one that names none": ([Naming("Zebra")], "node(s) didn't satisfy plugin Zebra"),
+        "two that do not agree": (
             [Naming("Zebra", "n000"), Naming("Ant", "n001")],
             "node(s) didn't satisfy plugin(s) [Ant Zebra] simultaneously",
-            id="two that do not agree",
         ),
-    ],
+    },
 )
 def test_nodes_that_exclude_each_other_refuse_the_pod(plugins: list[Naming], reason: str) -> None:
     profile = replace(DEFAULT, pre_filters=(*plugins, *DEFAULT.pre_filters))
@@ -188,10 +178,10 @@ def leaving(made: Any) -> Any:
     return msgspec.structs.replace(made, metadata=meta)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "others", "plugin", "reason"),
-    [
-        pytest.param(
+    {
+        "a term that names two different nodes": (
             pod(
                 node_affinity=[
                     node_term(fields=[named("n000"), named("n001")]),
@@ -200,87 +190,77 @@ def leaving(made: Any) -> Any:
             [],
             "NodeAffinity",
             "pod affinity terms conflict",
-            id="a term that names two different nodes",
         ),
-        pytest.param(
+        "a claim that is missing": (
             using("c"),
             [],
             "VolumeRestrictions",
             'persistentvolumeclaim "c" not found',
-            id="a claim that is missing",
         ),
-        pytest.param(
+        "the claim of an ephemeral volume that is still missing": (
             pod("p", volumes=[ephemeral("scratch")]),
             [],
             "VolumeBinding",
-            "waiting for ephemeral volume controller to create the persistentvolumeclaim "
-            '"p-scratch"',
-            id="the claim of an ephemeral volume that is still missing",
+            (
+                "waiting for ephemeral volume controller to create the persistentvolumeclaim "
+                '"p-scratch"'
+            ),
         ),
-        pytest.param(
+        "a claim that only has the name of an ephemeral volume's": (
             pod("p", volumes=[ephemeral("scratch")]),
             [claim("p-scratch", volume="v"), volume("v")],
             "VolumeBinding",
             "PVC default/p-scratch was not created for pod default/p (pod is not owner)",
-            id="a claim that only has the name of an ephemeral volume's",
         ),
-        pytest.param(
+        "a claim that lost its volume": (
             using("c"),
             [lost(claim("c", volume="v"))],
             "VolumeBinding",
             'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
-            id="a claim that lost its volume",
         ),
-        pytest.param(
+        "a claim that is leaving": (
             using("c"),
             [leaving(claim("c", volume="v")), volume("v")],
             "VolumeBinding",
             'persistentvolumeclaim "c" is being deleted',
-            id="a claim that is leaving",
         ),
-        pytest.param(
+        "a claim without a class that should be bound by now": (
             using("c"),
             [claim("c")],
             "VolumeBinding",
             "pod has unbound immediate PersistentVolumeClaims",
-            id="a claim without a class that should be bound by now",
         ),
-        pytest.param(
+        "a claim of a class that does not wait": (
             using("c"),
             [claim("c", storage_class="now"), storage_class("now", mode="Immediate")],
             "VolumeBinding",
             "pod has unbound immediate PersistentVolumeClaims",
-            id="a claim of a class that does not wait",
         ),
-        pytest.param(
+        "a claim that is about to be bound": (
             using("c"),
             [claim("c", volume="v", bound=False), volume("v")],
             "VolumeBinding",
             "pod has unbound immediate PersistentVolumeClaims",
-            id="a claim that is about to be bound",
         ),
-        pytest.param(
+        "a bound claim whose volume is missing": (
             using("c"),
             [claim("c", volume="v")],
             "VolumeZone",
             'persistentvolume "v" not found',
-            id="a bound claim whose volume is missing",
         ),
-        pytest.param(
+        "required affinity that cannot be read": (
             pod(affinity=[term(BROKEN)]),
             [],
             "InterPodAffinity",
             f"parsing pod: requiredAffinityTerms: {NO_OPERATOR}",
-            id="required affinity that cannot be read",
         ),
-        pytest.param(
+        "preferred anti-affinity that cannot be read": (
             pod(avoids=[(1, term(BROKEN))]),
             [],
             "InterPodAffinity",
             f"parsing pod: preferredAntiAffinityTerms: {NO_OPERATOR}",
-            id="preferred anti-affinity that cannot be read",
         ),
-    ],
+    },
 )
 def test_refusals(wanted: Pod, others: list[Object], plugin: str, reason: str) -> None:
     found = decision(wanted, *nodes(2), *others)
@@ -377,15 +357,15 @@ U, UU = "Unschedulable", "UnschedulableAndUnresolvable"
 
 
 @pytest.mark.unverified
-@pytest.mark.parametrize(
+@cases(
     ("codes", "asked", "code", "message"),
-    [
-        pytest.param([(U, "a"), (U, "b")], 2, U, "a, b", id="words are collected"),
-        pytest.param([(U, "a"), ("Success", "")], 2, "Success", "", id="success says nothing"),
-        pytest.param([("Success", ""), (U, "b")], 1, "Success", "", id="success ends it"),
-        pytest.param([(UU, "a"), (U, "b")], 1, UU, "a", id="hopeless ends it"),
-        pytest.param([(U, "a"), ("Error", "b"), (U, "c")], 2, "Error", "b", id="so does an error"),
-    ],
+    {
+        "words are collected": ([(U, "a"), (U, "b")], 2, U, "a, b"),
+        "success says nothing": ([(U, "a"), ("Success", "")], 2, "Success", ""),
+        "success ends it": ([("Success", ""), (U, "b")], 1, "Success", ""),
+        "hopeless ends it": ([(UU, "a"), (U, "b")], 1, UU, "a"),
+        "so does an error": ([(U, "a"), ("Error", "b"), (U, "c")], 2, "Error", "b"),
+    },
 )
 def test_what_follows_when_no_node_fits(
     codes: list[tuple[str, str]], asked: int, code: str, message: str

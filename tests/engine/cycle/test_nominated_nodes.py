@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     decided,
@@ -16,6 +14,7 @@ from builders import (
     term,
     view,
 )
+from cases import cases
 from podium.cluster.cache.columns import Columns
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.rules.service_affinity import CheckServiceAffinity
@@ -36,14 +35,14 @@ def failed(columns: Columns, wanted: Pod) -> list[str]:
     return decided(columns, wanted, profile()).failed().get("n", [])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("promised", "wanted", "reasons"),
-    [
-        pytest.param(5, 5, ["Insufficient cpu"], id="an equal priority counts"),
-        pytest.param(6, 5, ["Insufficient cpu"], id="so does a higher one"),
-        pytest.param(4, 5, [], id="a lower one does not"),
-        pytest.param(None, 0, ["Insufficient cpu"], id="no priority is zero"),
-    ],
+    {
+        "an equal priority counts": (5, 5, ["Insufficient cpu"]),
+        "so does a higher one": (6, 5, ["Insufficient cpu"]),
+        "a lower one does not": (4, 5, []),
+        "no priority is zero": (None, 0, ["Insufficient cpu"]),
+    },
 )
 def test_whose_promise_counts(promised: int | None, wanted: int, reasons: list[str]) -> None:
     other = pod("other", nominated="n", priority=promised, requests=CPU)
@@ -74,67 +73,59 @@ def test_a_promise_of_a_node_that_is_gone_does_not_matter() -> None:
     assert failed(columns, pod(requests=CPU)) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("promised", "wanted", "reason"),
-    [
-        pytest.param(
+    {
+        "its host ports are taken": (
             pod("o", nominated="n", ports=[80]),
             pod(ports=[80]),
             "node(s) didn't have free ports for the requested pod ports",
-            id="its host ports are taken",
         ),
-        pytest.param(
+        "its disks are taken": (
             pod("o", nominated="n", volumes=[gce("d")]),
             pod(volumes=[gce("d")]),
             "node(s) had no available disk",
-            id="its disks are taken",
         ),
-    ],
+    },
 )
 def test_what_a_promised_pod_takes(promised: Pod, wanted: Pod, reason: str) -> None:
     assert failed(view(node("n"), promised), wanted) == [reason]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("promised", "wanted", "reasons"),
-    [
-        pytest.param(
+    {
+        "its own anti-affinity is honoured": (
             pod("o", nominated="n", anti=[term(X)]),
             pod(labels=X),
             EXISTING,
-            id="its own anti-affinity is honoured",
         ),
-        pytest.param(
+        "it does not break the anti-affinity of others": (
             pod("o", nominated="n", labels=X),
             pod(anti=[term(X)]),
             [],
-            id="it does not break the anti-affinity of others",
         ),
-        pytest.param(
+        "nor does it meet their affinity": (
             pod("o", nominated="n", labels=X),
             pod(affinity=[term(X)]),
             OWN,
-            id="nor does it meet their affinity",
         ),
-        pytest.param(
+        "so the first of a group is still the first": (
             pod("o", nominated="n", labels=X),
             pod(labels=X, affinity=[term(X)]),
             [],
-            id="so the first of a group is still the first",
         ),
-        pytest.param(
+        "an invalid selector of a promised pod is not an error": (
             pod("o", nominated="n", anti=[term(BROKEN)]),
             pod(labels=X),
             [],
-            id="an invalid selector of a promised pod is not an error",
         ),
-        pytest.param(
+        "anti-affinity of a lower promise is not honoured": (
             pod("o", nominated="n", anti=[term(X)], priority=-1),
             pod(labels=X),
             [],
-            id="anti-affinity of a lower promise is not honoured",
         ),
-    ],
+    },
 )
 def test_affinity_and_promises(promised: Pod, wanted: Pod, reasons: list[str]) -> None:
     assert failed(view(node("n", labels={"zone": "1"}), promised), wanted) == reasons
@@ -153,12 +144,12 @@ def test_anti_affinity_of_a_promised_pod_counts_on_its_node_only() -> None:
     assert decision.feasible == ["m"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "others",
-    [
-        pytest.param([], id="nobody else"),
-        pytest.param([pod("x", node="m", labels=X)], id="a placed one on another node"),
-    ],
+    {
+        "nobody else": [],
+        "a placed one on another node": [pod("x", node="m", labels=X)],
+    },
 )
 def test_the_second_look_is_without_promised_pods(others: list[Object]) -> None:
     # Whether the affinity can be met must not rest on a pod that may never come.

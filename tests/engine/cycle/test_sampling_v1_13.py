@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import decided, node, nodes, pod, profile, simulation, view
+from cases import cases
 from podium.engine.cycle.searching import wanted_nodes
 from podium.engine.cycle.ties import RoundRobin
 from podium.engine.framework.rule import BitFilter, Scope
@@ -17,26 +16,26 @@ from podium.engine.state.verdicts import Reason
 CPU = {"cpu": "1"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("count", "percentage", "wanted"),
-    [
-        pytest.param(0, 50, 0, id="no nodes"),
-        pytest.param(99, 50, 99, id="below a hundred nodes all are looked at"),
-        pytest.param(100, 50, 100, id="a hundred is the least that is sampled"),
-        pytest.param(150, 50, 100, id="never fewer than a hundred"),
-        pytest.param(199, 50, 100, id="half of an odd number rounds down"),
-        pytest.param(200, 50, 100, id="half of two hundred"),
-        pytest.param(202, 50, 101, id="half of a little more"),
-        pytest.param(250, 50, 125, id="half of many"),
-        pytest.param(251, 50, 125, id="half of many, rounded down"),
-        pytest.param(5000, 1, 100, id="one percent of many is a hundred at least"),
-        pytest.param(20000, 1, 200, id="one percent of very many"),
-        pytest.param(5000, 99, 4950, id="nearly all"),
-        pytest.param(5000, 100, 5000, id="all"),
-        pytest.param(5000, 0, 5000, id="zero means all"),
-        pytest.param(5000, 101, 5000, id="so does anything above all"),
-        pytest.param(5000, -1, 5000, id="and anything below zero"),
-    ],
+    {
+        "no nodes": (0, 50, 0),
+        "below a hundred nodes all are looked at": (99, 50, 99),
+        "a hundred is the least that is sampled": (100, 50, 100),
+        "never fewer than a hundred": (150, 50, 100),
+        "half of an odd number rounds down": (199, 50, 100),
+        "half of two hundred": (200, 50, 100),
+        "half of a little more": (202, 50, 101),
+        "half of many": (250, 50, 125),
+        "half of many, rounded down": (251, 50, 125),
+        "one percent of many is a hundred at least": (5000, 1, 100),
+        "one percent of very many": (20000, 1, 200),
+        "nearly all": (5000, 99, 4950),
+        "all": (5000, 100, 5000),
+        "zero means all": (5000, 0, 5000),
+        "so does anything above all": (5000, 101, 5000),
+        "and anything below zero": (5000, -1, 5000),
+    },
 )
 def test_how_many_feasible_nodes_are_enough(count: int, percentage: int, wanted: int) -> None:
     assert wanted_nodes(count, percentage) == wanted
@@ -110,18 +109,17 @@ def test_reasons_beyond_the_stop_do_not_count() -> None:
     assert decision.reasons == {"Insufficient cpu": 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("names", "error"),
-    [
-        pytest.param(["n000"], "cannot judge n000", id="an error on the way fails the attempt"),
-        pytest.param(
+    {
+        "an error on the way fails the attempt": (["n000"], "cannot judge n000"),
+        "the erring node is no feasible one, so the search goes one further": (
             ["n100", "n003"],
             "[cannot judge n003, cannot judge n100]",
-            id="the erring node is no feasible one, so the search goes one further",
         ),
-        pytest.param(["n102"], "", id="an error beyond the stop was never seen"),
-        pytest.param(["n101"], "", id="not even right behind it"),
-    ],
+        "an error beyond the stop was never seen": (["n102"], ""),
+        "not even right behind it": (["n101"], ""),
+    },
 )
 def test_errors_count_as_far_as_the_search_went(names: list[str], error: str) -> None:
     rules = profile(GeneralPredicates(), FailsOn(*names), percentage=50)

@@ -48,6 +48,7 @@ from builders_v1_36 import (
     spread,
     with_args,
 )
+from cases import cases
 from engine.fast.twins import NODES, Ground, History, histories, outcome
 from podium.cluster.simulation import RETRY, Simulation
 from podium.engine.framework.profile import Profile
@@ -331,15 +332,14 @@ ASKED = 12
 
 
 @pytest.mark.parametrize("patience", [1, 8])
-@pytest.mark.parametrize(
+@cases(
     ("kind", "events"),
-    [
-        pytest.param(
+    {
+        "another node gets the image": (
             "image",
             [("put_node", "n0", "image", ""), "ask", ("put_node", "n1", "image", ""), "ask"],
-            id="another node gets the image",
         ),
-        pytest.param(
+        "another node loses the image": (
             "image",
             [
                 ("put_node", "n0", "image", ""),
@@ -347,14 +347,12 @@ ASKED = 12
                 "ask",
                 ("put_node", "n1", "plain", ""),
             ],
-            id="another node loses the image",
         ),
-        pytest.param(
+        "the pod's own namespace gets the label that its affinity selects by": (
             "near team",
             [("put", "plain default"), "ask", ("put", "team default"), "ask"],
-            id="the pod's own namespace gets the label that its affinity selects by",
         ),
-        pytest.param(
+        "another namespace gets the label that its anti-affinity selects by": (
             "not near team",
             [
                 ("add_placed", "app elsewhere", "n0"),
@@ -364,9 +362,8 @@ ASKED = 12
                 "ask",
                 ("drop", "team other"),
             ],
-            id="another namespace gets the label that its anti-affinity selects by",
         ),
-        pytest.param(
+        "its namespace gets the label by which others shun it": (
             "app",
             [
                 ("add_placed", "shunned by team", "n0"),
@@ -374,29 +371,24 @@ ASKED = 12
                 "ask",
                 ("put", "team default"),
             ],
-            id="its namespace gets the label by which others shun it",
         ),
-        pytest.param(
+        "a namespace gets the label that a preference selects by": (
             "likes team",
             [("add_placed", "app elsewhere", "n2"), "ask", ("put", "team other")],
-            id="a namespace gets the label that a preference selects by",
         ),
-        pytest.param(
+        "a zone gets ahead": (
             "hard zone",
             ["schedule", "ask", ("add_placed", "app", "n0"), ("add_placed", "app", "n1"), "ask"],
-            id="a zone gets ahead",
         ),
-        pytest.param(
+        "a zone loses its nodes": (
             "hard zone",
             ["schedule", "ask", ("put_node", "n2", "plain", "east"), "ask", ("drop_node", 3)],
-            id="a zone loses its nodes",
         ),
-        pytest.param(
+        "counted pods change their labels, or leave": (
             "hard zone",
             ["schedule", "ask", ("relabel", 0, "b"), "ask", ("terminate", 1), "ask"],
-            id="counted pods change their labels, or leave",
         ),
-        pytest.param(
+        "a zone catches up while a node comes, and falls behind again": (
             "hard zone",
             [
                 ("add_placed", "app", "n0"),
@@ -407,59 +399,48 @@ ASKED = 12
                 ("remove", 1),
                 "ask",
             ],
-            id="a zone catches up while a node comes, and falls behind again",
         ),
-        pytest.param(
+        "a third zone appears": (
             "hard three",
             ["schedule", "ask", ("put_node", "n5", "plain", "south"), "ask"],
-            id="a third zone appears",
         ),
-        pytest.param(
+        "a node that counted is tainted": (
             "hard honest",
             ["schedule", "ask", ("put_node", "n2", "tainted", "west"), "ask"],
-            id="a node that counted is tainted",
         ),
-        pytest.param(
+        "a node that did not count is chosen now": (
             "hard choosing",
             [("put_node", "n0", "ssd", "east"), "ask", ("put_node", "n2", "ssd", "west"), "ask"],
-            id="a node that did not count is chosen now",
         ),
-        pytest.param(
+        "a node gets the label to spread by": (
             "soft both",
             ["schedule", "schedule", "ask", ("put_node", "n1", "ssd", "east"), "ask"],
-            id="a node gets the label to spread by",
         ),
-        pytest.param(
+        "its replica set selects others": (
             "owned",
             [("put", "set a"), "schedule", "ask", ("put", "set a meaning b"), "ask"],
-            id="its replica set selects others",
         ),
-        pytest.param(
+        "a service appears and changes its mind": (
             "app",
             ["schedule", "ask", ("put", "service a"), "ask", ("put", "service c as a"), "ask"],
-            id="a service appears and changes its mind",
         ),
-        pytest.param(
+        "the first of a group comes, goes, and comes again elsewhere": (
             "together",
             ["ask", "schedule", "ask", ("remove", 0), "ask", ("add_placed", "together", "n3")],
-            id="the first of a group comes, goes, and comes again elsewhere",
         ),
-        pytest.param(
+        "zones fill up and empty again": (
             "zone alone",
             ["schedule", "schedule", "ask", ("remove", 0), "ask", ("drop_node", 0), "ask"],
-            id="zones fill up and empty again",
         ),
-        pytest.param(
+        "a node loses its name": (
             "alone",
             ["schedule", "ask", ("put_node", "n1", "nameless", "east"), "ask", "schedule"],
-            id="a node loses its name",
         ),
-        pytest.param(
+        "the first soft taint comes and goes": (
             "basic",
             ["ask", ("put_node", "n1", "softly tainted", "east"), "ask", ("drop_node", 1), "ask"],
-            id="the first soft taint comes and goes",
         ),
-        pytest.param(
+        "a node goes and comes back while its place is taken": (
             "basic",
             [
                 "ask",
@@ -468,14 +449,12 @@ ASKED = 12
                 ("put_node", "n0", "plain", "east"),
                 "ask",
             ],
-            id="a node goes and comes back while its place is taken",
         ),
-        pytest.param(
+        "hardly any node is left for a claim that waits": (
             "claim",
             [("put", "unbound claim"), ("put", "class"), "ask", *[("drop_node", 0)] * 3, "ask"],
-            id="hardly any node is left for a claim that waits",
         ),
-        pytest.param(
+        "somebody uses the claim, and stops": (
             "exclusive",
             [
                 ("put", "exclusive claim"),
@@ -485,9 +464,8 @@ ASKED = 12
                 "ask",
                 ("remove", 0),
             ],
-            id="somebody uses the claim, and stops",
         ),
-        pytest.param(
+        "pods that it must not be with come among others": (
             "sized alone",
             [
                 "ask",
@@ -500,9 +478,8 @@ ASKED = 12
                 *[("add_placed", "sized alone", "n1"), ("add_placed", "nothing", "n1")],
                 "ask",
             ],
-            id="pods that it must not be with come among others",
         ),
-    ],
+    },
 )
 @pytest.mark.parametrize("one_by_one", [24, 1])
 def test_what_is_kept_is_never_stale(

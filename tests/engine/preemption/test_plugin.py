@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import budget, node, nodes, pod, selector, taint, term
 from builders_v1_36 import (
     HOST,
@@ -18,6 +16,7 @@ from builders_v1_36 import (
     status_with,
     with_args,
 )
+from cases import cases
 from podium.engine.preemption.plugin import DefaultPreemption
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, PodCondition
@@ -56,29 +55,26 @@ GONE_WRONG = PodCondition("DisruptionTarget", "True", "EvictionByEvictionAPI")
 NOT_YET = PodCondition("DisruptionTarget", "False", "PreemptionByScheduler")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("victim", "eligible"),
-    [
-        pytest.param(evicted(filling("p", "a")), False, id="its victim is still leaving"),
-        pytest.param(filling("p", "a", terminating=True), True, id="leaving for other reasons"),
-        pytest.param(
+    {
+        "its victim is still leaving": (evicted(filling("p", "a")), False),
+        "leaving for other reasons": (filling("p", "a", terminating=True), True),
+        "evicted through the eviction API": (
             status_with(filling("p", "a", terminating=True), conditions=[GONE_WRONG]),
             True,
-            id="evicted through the eviction API",
         ),
-        pytest.param(
+        "a condition that is not true": (
             status_with(filling("p", "a", terminating=True), conditions=[NOT_YET]),
             True,
-            id="a condition that is not true",
         ),
-        pytest.param(
+        "not being deleted": (
             status_with(filling("p", "a"), conditions=[evicted(pod()).status.conditions[0]]),  # type: ignore[index]
             True,
-            id="not being deleted",
         ),
-        pytest.param(evicted(filling("p", "a", priority=5)), True, id="not of lower priority"),
-        pytest.param(evicted(filling("p", "b")), True, id="on another node"),
-    ],
+        "not of lower priority": (evicted(filling("p", "a", priority=5)), True),
+        "on another node": (evicted(filling("p", "b")), True),
+    },
 )
 def test_a_pod_whose_node_is_being_freed(victim: Pod, eligible: bool) -> None:
     items = (small("a"), small("b"), filling("q", "a", priority=9), filling("r", "b"), victim)
@@ -116,17 +112,18 @@ def test_priority_0_may_evict_what_is_below() -> None:
 # Messages -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "items", "message"),
-    [
-        pytest.param(
+    {
+        "no lower pod, and a node that no eviction helps": (
             wanting(),
             [small("a"), filling("p", "a", priority=5), small("b", taints=[taint()])],
-            "1 No preemption victims found for incoming pod, "
-            "1 Preemption is not helpful for scheduling",
-            id="no lower pod, and a node that no eviction helps",
+            (
+                "1 No preemption victims found for incoming pod, "
+                "1 Preemption is not helpful for scheduling"
+            ),
         ),
-        pytest.param(
+        "not enough even without those below": (
             wanting(),
             [
                 small("a"),
@@ -134,21 +131,18 @@ def test_priority_0_may_evict_what_is_below() -> None:
                 filling("q", "a", requests={"cpu": "500m"}),
             ],
             "1 Insufficient cpu",
-            id="not enough even without those below",
         ),
-        pytest.param(
+        "nodes that are too small": (
             wanting(requests={"cpu": "2"}),
             [small("a"), small("b")],
             "2 Preemption is not helpful for scheduling",
-            id="nodes that are too small",
         ),
-        pytest.param(
+        "an affinity that those above break": (
             wanting(labels={"app": "a"}, requests={}, anti=[term({"app": "a"}, HOST)]),
             [small("a"), filling("p", "a", labels={"app": "a"}, priority=9), filling("q", "a")],
             "1 node(s) didn't match pod anti-affinity rules",
-            id="an affinity that those above break",
         ),
-    ],
+    },
 )
 def test_what_is_said_when_nothing_helps(wanted: Pod, items: list[Object], message: str) -> None:
     found = decision(wanted, *items)
@@ -189,45 +183,40 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
     return started(filling(name, where, **{"requests": {"cpu": "500m"}, **fields}), minute)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("there", "wanted", "victims", "violations"),
-    [
-        pytest.param(
+    {
+        "the pod that started earlier stays": (
             [half("old", "a", 1), half("new", "a", 2)],
             wanting(requests={"cpu": "500m"}),
             ["new"],
             0,
-            id="the pod that started earlier stays",
         ),
-        pytest.param(
+        "whose priority is higher stays": (
             [half("low", "a", 1, priority=1), half("high", "a", 2, priority=2)],
             wanting(requests={"cpu": "500m"}),
             ["low"],
             0,
-            id="whose priority is higher stays",
         ),
-        pytest.param(
+        "no start time counts as now": (
             [half("told", "a", 2), filling("untold", "a", requests={"cpu": "500m"})],
             wanting(requests={"cpu": "500m"}),
             ["untold"],
             0,
-            id="no start time counts as now",
         ),
-        pytest.param(
+        "victims are told most important first": (
             [half("new", "a", 2), half("old", "a", 1)],
             wanting(),
             ["old", "new"],
             0,
-            id="victims are told most important first",
         ),
-        pytest.param(
+        "a pod that a budget protects stays, also if it is younger": (
             [half("free", "a", 1), half("kept", "a", 2, labels={"app": "a"})],
             wanting(requests={"cpu": "500m"}),
             ["free"],
             0,
-            id="a pod that a budget protects stays, also if it is younger",
         ),
-        pytest.param(
+        "of two protected ones the less important goes": (
             [
                 half("kept1", "a", 1, labels={"app": "a"}),
                 half("kept2", "a", 2, labels={"app": "a"}),
@@ -235,9 +224,8 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             wanting(requests={"cpu": "500m"}),
             ["kept2"],
             1,
-            id="of two protected ones the less important goes",
         ),
-        pytest.param(
+        "a budget of one is spent on the more important, and overdrawn by the other": (
             [
                 half("spare", "a", 1, labels={"app": "b"}),
                 half("kept", "a", 2, labels={"app": "b"}),
@@ -245,9 +233,8 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             wanting(),
             ["spare", "kept"],
             1,
-            id="a budget of one is spent on the more important, and overdrawn by the other",
         ),
-        pytest.param(
+        "told once more, those without a start time change places again": (
             [
                 filling("free", "a", requests={"cpu": "500m"}),
                 filling("kept", "a", requests={"cpu": "500m"}, labels={"app": "a"}),
@@ -255,16 +242,14 @@ def half(name: str, where: str, minute: int = 0, **fields: Any) -> Pod:
             wanting(),
             ["free", "kept"],
             1,
-            id="told once more, those without a start time change places again",
         ),
-        pytest.param(
+        "pods that are leaving are victims too": (
             [filling("p", "a", terminating=True)],
             wanting(),
             ["p"],
             0,
-            id="pods that are leaving are victims too",
         ),
-    ],
+    },
 )
 def test_victims(there: list[Pod], wanted: Pod, victims: list[str], violations: int) -> None:
     budgets = (budget("a", selector({"app": "a"})), budget("b", selector({"app": "b"}), allowed=1))
@@ -277,35 +262,31 @@ def test_victims(there: list[Pod], wanted: Pod, victims: list[str], violations: 
     assert chosen.violations == violations
 
 
-@pytest.mark.parametrize(
+@cases(
     ("there", "node_name", "criterion"),
-    [
-        pytest.param(
+    {
+        "budgets before priority": (
             [filling("p", "a", labels={"app": "a"}), filling("q", "b", priority=3)],
             "b",
             "fewest budget violations",
-            id="budgets before priority",
         ),
-        pytest.param(
+        "priority before number": (
             [filling("p", "a", priority=2), half("q", "b"), half("r", "b")],
             "b",
             "lowest highest priority",
-            id="priority before number",
         ),
-        pytest.param(
+        "fewer victims weigh less": (
             [half("p", "a"), half("q", "a"), filling("r", "b")],
             "b",
             "lowest sum of priorities",
-            id="fewer victims weigh less",
         ),
-        pytest.param(
+        "the latest of the earliest starts": (
             [half("p", "a", 1), half("q", "a", 5), half("r", "b", 2), half("s", "b", 3)],
             "b",
             "latest start of the most important victims",
-            id="the latest of the earliest starts",
         ),
-        pytest.param([filling("p", "a"), filling("q", "b")], "a", "first in node order", id="any"),
-    ],
+        "any": ([filling("p", "a"), filling("q", "b")], "a", "first in node order"),
+    },
 )
 def test_choosing_the_node(there: list[Pod], node_name: str, criterion: str) -> None:
     found = decision(wanting(), small("a"), small("b"), *there, budget("a", selector({"app": "a"})))
@@ -335,20 +316,14 @@ def test_spread_sees_victims_only_through_its_counts() -> None:
 # Candidates ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("args", "count"),
-    [
-        pytest.param({}, 100, id="a hundred of 120 unless told otherwise"),
-        pytest.param(
-            {"minCandidateNodesPercentage": 50, "minCandidateNodesAbsolute": 1}, 60, id="half"
-        ),
-        pytest.param(
-            {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 7}, 7, id="seven"
-        ),
-        pytest.param(
-            {"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 0}, 120, id="all"
-        ),
-    ],
+    {
+        "a hundred of 120 unless told otherwise": ({}, 100),
+        "half": ({"minCandidateNodesPercentage": 50, "minCandidateNodesAbsolute": 1}, 60),
+        "seven": ({"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 7}, 7),
+        "all": ({"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 0}, 120),
+    },
 )
 def test_how_many_candidates_are_looked_for(args: dict[str, int], count: int) -> None:
     [profile] = configured({"pluginConfig": [with_args("DefaultPreemption", **args)]})
@@ -379,12 +354,12 @@ def test_the_nominated_node_is_filtered_first_and_taken_without_the_others() -> 
     assert list(found.examined) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "nominated",
-    [
-        pytest.param("nowhere", id="a node that does not exist"),
-        pytest.param("b", id="a node that is full again"),
-    ],
+    {
+        "a node that does not exist": "nowhere",
+        "a node that is full again": "b",
+    },
 )
 def test_a_nominated_node_that_does_not_fit_is_passed_over(nominated: str) -> None:
     found = decision(wanting(nominated=nominated), node("a"), small("b"), filling("p", "b"))
@@ -392,13 +367,13 @@ def test_a_nominated_node_that_does_not_fit_is_passed_over(nominated: str) -> No
     assert (found.node, found.nominated) == ("a", None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("priority", "node_name"),
-    [
-        pytest.param(4, None, id="a lower pod does not get the room"),
-        pytest.param(5, None, id="nor does an equal one"),
-        pytest.param(6, "a", id="a higher pod does"),
-    ],
+    {
+        "a lower pod does not get the room": (4, None),
+        "nor does an equal one": (5, None),
+        "a higher pod does": (6, "a"),
+    },
 )
 def test_room_of_a_nominated_pod(priority: int, node_name: str | None) -> None:
     nominated = pod("first", requests={"cpu": "1"}, priority=5, nominated="a")

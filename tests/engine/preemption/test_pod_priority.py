@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     budget,
@@ -20,6 +18,7 @@ from builders import (
     term,
     view,
 )
+from cases import cases
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.decision import Preemption, Victims
 from podium.engine.framework.profile import Profile
@@ -60,31 +59,22 @@ def high(cpu: int = 1, **more: object) -> Pod:
 # Eligibility --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("leaving", "wanted", "eligible"),
-    [
-        pytest.param([], high(), True, id="not nominated"),
-        pytest.param([], high(nominated="n"), True, id="nominated, and no pod is leaving"),
-        pytest.param(
-            [low("l", terminating=True)], high(nominated="n"), False, id="a lower pod is leaving"
-        ),
-        pytest.param(
+    {
+        "not nominated": ([], high(), True),
+        "nominated, and no pod is leaving": ([], high(nominated="n"), True),
+        "a lower pod is leaving": ([low("l", terminating=True)], high(nominated="n"), False),
+        "an equal pod that leaves was not evicted for it": (
             [low("l", priority=9, terminating=True)],
             high(nominated="n"),
             True,
-            id="an equal pod that leaves was not evicted for it",
         ),
-        pytest.param(
-            [low("l", terminating=True)], high(nominated="m"), True, id="leaving another node"
-        ),
-        pytest.param(
-            [low("l", terminating=True)], high(nominated="gone"), True, id="nominated node is gone"
-        ),
-        pytest.param([], high(preemption_policy="Never"), False, id="a pod that never preempts"),
-        pytest.param(
-            [], high(preemption_policy="PreemptLowerPriority"), True, id="a pod that says it does"
-        ),
-    ],
+        "leaving another node": ([low("l", terminating=True)], high(nominated="m"), True),
+        "nominated node is gone": ([low("l", terminating=True)], high(nominated="gone"), True),
+        "a pod that never preempts": ([], high(preemption_policy="Never"), False),
+        "a pod that says it does": ([], high(preemption_policy="PreemptLowerPriority"), True),
+    },
 )
 def test_eligibility(leaving: list[Pod], wanted: Pod, eligible: bool) -> None:
     columns = view(node("n", cpu=1), node("m", cpu=0), low("k"), *leaving)
@@ -330,18 +320,18 @@ def test_a_service_follows_its_next_pod_when_the_first_is_taken_away() -> None:
 # Budgets ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chosen", "allowed", "namespace", "spared"),
-    [
-        pytest.param(selector(X), 0, "default", True, id="a budget that is used up"),
-        pytest.param(selector(X), -1, "default", True, id="or overdrawn"),
-        pytest.param(selector(X), 1, "default", False, id="a budget with room"),
-        pytest.param(selector({"app": "y"}), 0, "default", False, id="a budget of others"),
-        pytest.param(selector(X), 0, "other", False, id="a budget of another namespace"),
-        pytest.param(None, 0, "default", False, id="a budget without a selector"),
-        pytest.param(selector(), 0, "default", False, id="an empty selector protects no pod"),
-        pytest.param(BROKEN, 0, "default", False, id="an invalid one neither"),
-    ],
+    {
+        "a budget that is used up": (selector(X), 0, "default", True),
+        "or overdrawn": (selector(X), -1, "default", True),
+        "a budget with room": (selector(X), 1, "default", False),
+        "a budget of others": (selector({"app": "y"}), 0, "default", False),
+        "a budget of another namespace": (selector(X), 0, "other", False),
+        "a budget without a selector": (None, 0, "default", False),
+        "an empty selector protects no pod": (selector(), 0, "default", False),
+        "an invalid one neither": (BROKEN, 0, "default", False),
+    },
 )
 def test_budgets(chosen: LabelSelector | None, allowed: int, namespace: str, spared: bool) -> None:
     columns = view(
@@ -385,71 +375,56 @@ def cost(*priorities: int, violations: int = 0) -> Victims:
     return Victims(names, names, priorities, violations)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("candidates", "node_name", "tie", "criterion"),
-    [
-        pytest.param({}, None, (), "", id="none"),
-        pytest.param({"a": cost(1)}, "a", (), "only candidate", id="one"),
-        pytest.param(
-            {"a": cost(1), "b": cost()}, "b", (), "no victims", id="a node that costs nothing"
-        ),
-        pytest.param(
+    {
+        "none": ({}, None, (), ""),
+        "one": ({"a": cost(1)}, "a", (), "only candidate"),
+        "a node that costs nothing": ({"a": cost(1), "b": cost()}, "b", (), "no victims"),
+        "several that cost nothing": (
             {"a": cost(1), "b": cost(), "c": cost()},
             "b",
             ("b", "c"),
             "no victims",
-            id="several that cost nothing",
         ),
-        pytest.param(
+        "budgets weigh more than priorities": (
             {"a": cost(1, violations=1), "b": cost(9, 9, 9)},
             "b",
             (),
             "fewest budget violations",
-            id="budgets weigh more than priorities",
         ),
-        pytest.param(
+        "the most important victim decides before their number": (
             {"a": cost(5), "b": cost(4, 4, 4, 4)},
             "b",
             (),
             "lowest highest priority",
-            id="the most important victim decides before their number",
         ),
-        pytest.param(
+        "the first victim counts as the most important, and protected ones come first": (
             {"a": cost(1, 9, violations=1), "b": cost(2, 1, violations=1)},
             "a",
             (),
             "lowest highest priority",
-            id="the first victim counts as the most important, and protected ones come first",
         ),
-        pytest.param(
-            {"a": cost(5, 3), "b": cost(5, 2)},
-            "b",
-            (),
-            "lowest sum of priorities",
-            id="then the sum",
-        ),
-        pytest.param(
+        "then the sum": ({"a": cost(5, 3), "b": cost(5, 2)}, "b", (), "lowest sum of priorities"),
+        "a negative priority still makes the sum larger": (
             {"a": cost(5, -5), "b": cost(5)},
             "b",
             (),
             "lowest sum of priorities",
-            id="a negative priority still makes the sum larger",
         ),
-        pytest.param(
+        "except the very lowest; then the number decides": (
             {"a": cost(5, -(1 << 31)), "b": cost(5)},
             "b",
             (),
             "fewest victims",
-            id="except the very lowest; then the number decides",
         ),
-        pytest.param(
+        "equals: the first in node order": (
             {"a": cost(5), "b": cost(5), "c": cost(6)},
             "a",
             ("a", "b"),
             "first in node order",
-            id="equals: the first in node order",
         ),
-    ],
+    },
 )
 def test_the_choice(
     candidates: dict[str, Victims], node_name: str | None, tie: tuple[str, ...], criterion: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     ZONE,
     decided,
@@ -16,6 +14,7 @@ from builders import (
     service,
     view,
 )
+from cases import cases
 from podium.engine.rules.service_affinity import CheckServiceAffinity, ServiceAntiAffinity
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -30,71 +29,61 @@ TOGETHER = CheckServiceAffinity(["zone"])
 WEB = service("web", X)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "expected"),
-    [
-        pytest.param([WEB], pod(labels=X), {"a": (), "b": (), "c": ()}, id="the first pod is free"),
-        pytest.param(
+    {
+        "the first pod is free": ([WEB], pod(labels=X), {"a": (), "b": (), "c": ()}),
+        "later pods go where the first one is": (
             [WEB, pod("x", node="b", labels=X)],
             pod(labels=X),
             {"a": SERVICE, "b": (), "c": SERVICE},
-            id="later pods go where the first one is",
         ),
-        pytest.param(
+        "the first pod is the one on the first node, not the oldest": (
             [WEB, pod("late", node="b", labels=X), pod("early", node="a", labels=X)],
             pod(labels=X),
             {"a": (), "b": SERVICE, "c": SERVICE},
-            id="the first pod is the one on the first node, not the oldest",
         ),
-        pytest.param(
+        "without a service there is nothing to stay together for": (
             [pod("x", node="b", labels=X)],
             pod(labels=X),
             {"a": (), "b": (), "c": ()},
-            id="without a service there is nothing to stay together for",
         ),
-        pytest.param(
+        "the service must select the pod": (
             [service("web", Y), pod("x", node="b", labels=X)],
             pod(labels=X),
             {"a": (), "b": (), "c": ()},
-            id="the service must select the pod",
         ),
-        pytest.param(
+        "pods with all labels of the pod are alike, others may have more": (
             [WEB, pod("x", node="b", labels={**X, "more": "labels"})],
             pod(labels=X),
             {"a": SERVICE, "b": (), "c": SERVICE},
-            id="pods with all labels of the pod are alike, others may have more",
         ),
-        pytest.param(
+        "pods that lack one of its labels are not": (
             [WEB, pod("x", node="b", labels=X)],
             pod(labels={**X, "more": "labels"}),
             {"a": (), "b": (), "c": ()},
-            id="pods that lack one of its labels are not",
         ),
-        pytest.param(
+        "nor are those of another namespace": (
             [WEB, pod("x", namespace="other", node="b", labels=X)],
             pod(labels=X),
             {"a": (), "b": (), "c": ()},
-            id="nor are those of another namespace",
         ),
-        pytest.param(
+        "a label that the pod selects itself is not looked up": (
             [WEB, pod("x", node="b", labels=X)],
             pod(labels=X, node_selector={"zone": "1"}),
             {"a": (), "b": SERVICE, "c": SERVICE},
-            id="a label that the pod selects itself is not looked up",
         ),
-        pytest.param(
+        "a first pod on a node without the label has no effect": (
             [WEB, pod("x", node="c", labels=X)],
             pod(labels=X),
             {"a": (), "b": (), "c": ()},
-            id="a first pod on a node without the label has no effect",
         ),
-        pytest.param(
+        "a pod that is being deleted still leads": (
             [WEB, pod("x", node="b", labels=X, terminating=True)],
             pod(labels=X),
             {"a": SERVICE, "b": (), "c": SERVICE},
-            id="a pod that is being deleted still leads",
         ),
-    ],
+    },
 )
 def test_service_affinity(
     others: list[Object], wanted: Pod, expected: dict[str, tuple[str, ...]]

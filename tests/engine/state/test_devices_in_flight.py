@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
+from cases import cases
 from podium.engine.state.devices import DeviceId, ResourceClaims
 from podium.objects.kinds.devices import Allocation, ResourceClaim
 
@@ -28,20 +28,18 @@ FREE, TAKEN, FREED = (
 WRITTEN = "written"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("events", "taken"),
-    [
-        pytest.param([WRITTEN], True, id="nothing is reported yet"),
-        pytest.param([WRITTEN, FREE], True, id="what is reported is older"),
-        pytest.param([WRITTEN, TAKEN], True, id="it is reported"),
-        pytest.param([WRITTEN, TAKEN, FREED], False, id="it is reported, and given back"),
-        pytest.param([WRITTEN, FREED], False, id="only what came after is reported"),
-        pytest.param([FREED, WRITTEN], False, id="that is reported before the answer"),
-        pytest.param([FREE, WRITTEN], True, id="an older version is reported before the answer"),
-        pytest.param(
-            [claim("x", allocated=False), WRITTEN], True, id="a version that is no number"
-        ),
-    ],
+    {
+        "nothing is reported yet": ([WRITTEN], True),
+        "what is reported is older": ([WRITTEN, FREE], True),
+        "it is reported": ([WRITTEN, TAKEN], True),
+        "it is reported, and given back": ([WRITTEN, TAKEN, FREED], False),
+        "only what came after is reported": ([WRITTEN, FREED], False),
+        "that is reported before the answer": ([FREED, WRITTEN], False),
+        "an older version is reported before the answer": ([FREE, WRITTEN], True),
+        "a version that is no number": ([claim("x", allocated=False), WRITTEN], True),
+    },
 )
 def test_devices_in_flight(events: list[Any], taken: bool) -> None:
     claims = ResourceClaims()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import container, node, pod
 from builders_v1_36 import decision, named, sidecar, spec_with, status_with, view
+from cases import cases
 from podium.engine.state.accounting import WholePod, pod_requests, rounded
 from podium.objects.kinds.meta import RawQuantity
 from podium.objects.kinds.pod import (
@@ -29,34 +28,27 @@ def total(made: Pod, **options: Any) -> dict[str, int]:
     return {name: rounded(name, exact) for name, exact in pod_requests(made, **options).items()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("containers", "init", "expected"),
-    [
-        pytest.param([cpu("1"), cpu("500m")], [], 1500, id="containers add up"),
-        pytest.param([cpu("1")], [cpu("3")], 3000, id="an init container runs before all others"),
-        pytest.param([cpu("2")], [cpu("1"), cpu("1")], 2000, id="one init container at a time"),
-        pytest.param([cpu("1")], [sidecar(cpu("1"))], 2000, id="a sidecar stays"),
-        pytest.param(
+    {
+        "containers add up": ([cpu("1"), cpu("500m")], [], 1500),
+        "an init container runs before all others": ([cpu("1")], [cpu("3")], 3000),
+        "one init container at a time": ([cpu("2")], [cpu("1"), cpu("1")], 2000),
+        "a sidecar stays": ([cpu("1")], [sidecar(cpu("1"))], 2000),
+        "an init container runs beside the sidecars started before it": (
             [cpu("1")],
             [sidecar(cpu("2")), cpu("2")],
             4000,
-            id="an init container runs beside the sidecars started before it",
         ),
-        pytest.param(
-            [cpu("1")],
-            [cpu("2"), sidecar(cpu("2"))],
-            3000,
-            id="but not beside those started after it",
-        ),
-        pytest.param(
+        "but not beside those started after it": ([cpu("1")], [cpu("2"), sidecar(cpu("2"))], 3000),
+        "the largest moment counts": (
             [cpu("1")],
             [sidecar(cpu("1")), cpu("5"), sidecar(cpu("1")), cpu("3")],
             6000,
-            id="the largest moment counts",
         ),
-        pytest.param([cpu("0.1m")], [], 1, id="rounded up after all is added"),
-        pytest.param([cpu("0.4m"), cpu("0.4m")], [], 1, id="not each for itself"),
-    ],
+        "rounded up after all is added": ([cpu("0.1m")], [], 1),
+        "not each for itself": ([cpu("0.4m"), cpu("0.4m")], [], 1),
+    },
 )
 def test_containers(containers: list[Container], init: list[Container], expected: int) -> None:
     assert total(pod(containers=containers, init=init))["cpu"] == expected
@@ -66,30 +58,22 @@ def at_pod_level(made: Pod, **requests: RawQuantity) -> Pod:
     return spec_with(made, resources=ResourceRequirements(requests))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("level", "expected"),
-    [
-        pytest.param(
-            {"cpu": "3"}, {"cpu": 3000, "memory": 5}, id="replaces what containers ask for"
-        ),
-        pytest.param({"cpu": "1"}, {"cpu": 1000, "memory": 5}, id="also by less"),
-        pytest.param({"memory": 9}, {"cpu": 2000, "memory": 9}, id="only what it names"),
-        pytest.param(
+    {
+        "replaces what containers ask for": ({"cpu": "3"}, {"cpu": 3000, "memory": 5}),
+        "also by less": ({"cpu": "1"}, {"cpu": 1000, "memory": 5}),
+        "only what it names": ({"memory": 9}, {"cpu": 2000, "memory": 9}),
+        "other resources are not read there": (
             {"cpu": "1", "example.com/gpu": 4},
             {"cpu": 1000, "memory": 5},
-            id="other resources are not read there",
         ),
-        pytest.param(
-            {"example.com/gpu": 4},
-            {"cpu": 2000, "memory": 5},
-            id="not even if they are all there is",
-        ),
-        pytest.param(
+        "not even if they are all there is": ({"example.com/gpu": 4}, {"cpu": 2000, "memory": 5}),
+        "huge pages are": (
             {"hugepages-2Mi": "4Mi"},
             {"cpu": 2000, "memory": 5, "hugepages-2Mi": 4 * MEBI},
-            id="huge pages are",
         ),
-    ],
+    },
 )
 def test_pod_level_requests(level: dict[str, Any], expected: dict[str, int]) -> None:
     made = spec_with(
@@ -124,34 +108,22 @@ INFEASIBLE = PodCondition("PodResizePending", "True", "Infeasible")
 DEFERRED = PodCondition("PodResizePending", "True", "Deferred")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "conditions", "expected"),
-    [
-        pytest.param(reported("c", {"cpu": "3"}), [], 3000, id="what it really has, if more"),
-        pytest.param(reported("c", {"cpu": "1"}), [], 2000, id="what it asks for, if more"),
-        pytest.param(
-            reported("c", {"cpu": "1"}, {"cpu": "4"}), [], 4000, id="what it was promised, if more"
-        ),
-        pytest.param(
-            reported("c", None, {"cpu": "4"}),
-            [],
-            2000,
-            id="a promise without a report is not read",
-        ),
-        pytest.param(reported("other", {"cpu": "9"}), [], 2000, id="another container's report"),
-        pytest.param(
+    {
+        "what it really has, if more": (reported("c", {"cpu": "3"}), [], 3000),
+        "what it asks for, if more": (reported("c", {"cpu": "1"}), [], 2000),
+        "what it was promised, if more": (reported("c", {"cpu": "1"}, {"cpu": "4"}), [], 4000),
+        "a promise without a report is not read": (reported("c", None, {"cpu": "4"}), [], 2000),
+        "another container's report": (reported("other", {"cpu": "9"}), [], 2000),
+        "a resize that cannot be done does not count": (
             reported("c", {"cpu": "1"}),
             [INFEASIBLE],
             1000,
-            id="a resize that cannot be done does not count",
         ),
-        pytest.param(
-            reported("c", {"cpu": "1"}), [DEFERRED], 2000, id="one that may still happen does"
-        ),
-        pytest.param(
-            reported("c", {}), [INFEASIBLE], 0, id="nothing is left of it when nothing is reported"
-        ),
-    ],
+        "one that may still happen does": (reported("c", {"cpu": "1"}), [DEFERRED], 2000),
+        "nothing is left of it when nothing is reported": (reported("c", {}), [INFEASIBLE], 0),
+    },
 )
 def test_a_resized_pod_on_a_node(
     status: ContainerStatus, conditions: list[PodCondition], expected: int
@@ -210,39 +182,31 @@ def test_resized_pods_are_not_taken_for_others_of_their_kind() -> None:
     assert columns.pods.incoming(hopeless).cls is not columns.pods.incoming(grown).cls
 
 
-@pytest.mark.parametrize(
+@cases(
     ("made", "expected"),
-    [
-        pytest.param(pod(), (100, 200 * MEBI), id="a container that names nothing"),
-        pytest.param(
+    {
+        "a container that names nothing": (pod(), (100, 200 * MEBI)),
+        "each of three": (
             pod(containers=[container(), container(), container()]),
             (300, 600 * MEBI),
-            id="each of three",
         ),
-        pytest.param(pod(requests={"cpu": 0}), (0, 200 * MEBI), id="nothing is not none"),
-        pytest.param(
+        "nothing is not none": (pod(requests={"cpu": 0}), (0, 200 * MEBI)),
+        "an init container alone has defaults too": (
             pod(requests={"cpu": "1"}, init=[container({"cpu": "50m"})]),
             (1000, 200 * MEBI),
-            id="an init container alone has defaults too",
         ),
-        pytest.param(
+        "where they may be the largest": (
             pod(requests={"cpu": 0, "memory": 0}, init=[container()]),
             (100, 200 * MEBI),
-            id="where they may be the largest",
         ),
-        pytest.param(
-            at_pod_level(pod(), cpu="1"), (1000, 200 * MEBI), id="pod level names one of the two"
-        ),
-        pytest.param(at_pod_level(pod(), cpu="1", memory=5), (1000, 5), id="pod level names both"),
-        pytest.param(
+        "pod level names one of the two": (at_pod_level(pod(), cpu="1"), (1000, 200 * MEBI)),
+        "pod level names both": (at_pod_level(pod(), cpu="1", memory=5), (1000, 5)),
+        "with pod level, a resource that some container names has no floor anywhere": (
             at_pod_level(pod(containers=[container({"memory": 7}), container()]), cpu="1"),
             (1000, 7),
-            id="with pod level, a resource that some container names has no floor anywhere",
         ),
-        pytest.param(
-            spec_with(pod(), overhead={"cpu": "50m"}), (150, 200 * MEBI), id="overhead on top"
-        ),
-    ],
+        "overhead on top": (spec_with(pod(), overhead={"cpu": "50m"}), (150, 200 * MEBI)),
+    },
 )
 def test_floors_for_scores(made: Pod, expected: tuple[int, int]) -> None:
     assert WholePod().nonzero_requests(made) == expected

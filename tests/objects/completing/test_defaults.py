@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import cases
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
@@ -68,27 +69,23 @@ CLASSES = """
 """
 
 
-@pytest.mark.parametrize(
+@cases(
     ("classes", "spec", "expected"),
-    [
-        pytest.param("", "{}", (0, "", None), id="no classes at all"),
-        pytest.param(CLASSES, "{}", (5, "lower", None), id="the lowest of the default classes"),
-        pytest.param(
-            CLASSES, "{priorityClassName: high}", (100, "high", "Never"), id="the class it names"
-        ),
-        pytest.param(
+    {
+        "no classes at all": ("", "{}", (0, "", None)),
+        "the lowest of the default classes": (CLASSES, "{}", (5, "lower", None)),
+        "the class it names": (CLASSES, "{priorityClassName: high}", (100, "high", "Never")),
+        "a priority that is given stays": (
             CLASSES,
             "{priorityClassName: high, priority: 3}",
             (3, "high", None),
-            id="a priority that is given stays",
         ),
-        pytest.param(
+        "a class that always exists": (
             "",
             "{priorityClassName: system-node-critical}",
             (2000001000, "system-node-critical", None),
-            id="a class that always exists",
         ),
-    ],
+    },
 )
 def test_priority(classes: str, spec: str, expected: tuple[int, str, str | None]) -> None:
     pod = only_pod(f"{classes}\n- {{kind: Pod, metadata: {{name: a}}, spec: {spec}}}")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cases import cases
 from podium.errors import InputError
 from podium.objects.reading.yaml_text import documents
 
@@ -14,42 +15,40 @@ def only(text: str) -> Any:
     return document.value
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "value"),
-    [
-        pytest.param("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z", id="times stay text"),
-        pytest.param("2020-01-01", "2020-01-01", id="days stay text"),
-        pytest.param("12:30", "12:30", id="no sexagesimal integers"),
-        pytest.param("12:30.5", "12:30.5", id="no sexagesimal fractions"),
-        pytest.param("yes", True, id="yes is true"),
-        pytest.param("Off", False, id="off is false"),
-        pytest.param("'yes'", "yes", id="quoted text is text"),
-        pytest.param("!!str 12", "12", id="tagged text is text"),
-        pytest.param("0644", 420, id="octal"),
-        pytest.param("0x1f", 31, id="hexadecimal"),
-        pytest.param("0b11", 3, id="binary"),
-        pytest.param("0x", "0x", id="a prefix alone is text"),
-        pytest.param("-1_000", -1000, id="underscores"),
-        pytest.param("1.5", 1.5, id="a fraction"),
-        pytest.param("-.inf", float("-inf"), id="infinity"),
-        pytest.param("1e3", "1e3", id="an exponent without a point is text"),
-        pytest.param("1.2.3", "1.2.3", id="a version is text"),
-        pytest.param("9" * 2000, "9" * 2000, id="an absurd number is text"),
-        pytest.param("a: ~", {"a": None}, id="nothing"),
-        pytest.param("{1: a, true: b, ~: c}", {"1": "a", "true": "b", "null": "c"}, id="keys"),
-        pytest.param("{a: 1, a: 2}", {"a": 2}, id="the last of equal keys counts"),
-        pytest.param("[&x {a: 1}, *x]", [{"a": 1}, {"a": 1}], id="aliases"),
-        pytest.param(
+    {
+        "times stay text": ("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"),
+        "days stay text": ("2020-01-01", "2020-01-01"),
+        "no sexagesimal integers": ("12:30", "12:30"),
+        "no sexagesimal fractions": ("12:30.5", "12:30.5"),
+        "yes is true": ("yes", True),
+        "off is false": ("Off", False),
+        "quoted text is text": ("'yes'", "yes"),
+        "tagged text is text": ("!!str 12", "12"),
+        "octal": ("0644", 420),
+        "hexadecimal": ("0x1f", 31),
+        "binary": ("0b11", 3),
+        "a prefix alone is text": ("0x", "0x"),
+        "underscores": ("-1_000", -1000),
+        "a fraction": ("1.5", 1.5),
+        "infinity": ("-.inf", float("-inf")),
+        "an exponent without a point is text": ("1e3", "1e3"),
+        "a version is text": ("1.2.3", "1.2.3"),
+        "an absurd number is text": ("9" * 2000, "9" * 2000),
+        "nothing": ("a: ~", {"a": None}),
+        "keys": ("{1: a, true: b, ~: c}", {"1": "a", "true": "b", "null": "c"}),
+        "the last of equal keys counts": ("{a: 1, a: 2}", {"a": 2}),
+        "aliases": ("[&x {a: 1}, *x]", [{"a": 1}, {"a": 1}]),
+        "a merge gives way to keys": (
             "b: &b {x: 1, y: 1}\nc: {<<: *b, y: 2}",
             {"b": {"x": 1, "y": 1}, "c": {"x": 1, "y": 2}},
-            id="a merge gives way to keys",
         ),
-        pytest.param(
+        "the first of several merges counts": (
             "[&a {x: 1}, &b {x: 2, y: 2}, {<<: [*a, *b]}]",
             [{"x": 1}, {"x": 2, "y": 2}, {"x": 1, "y": 2}],
-            id="the first of several merges counts",
         ),
-    ],
+    },
 )
 def test_values(text: str, value: object) -> None:
     assert only(text) == value
@@ -61,27 +60,23 @@ def test_a_stream_of_documents_without_the_empty_ones() -> None:
     assert list(documents(text)) == [(3, {"a": 1}), (8, {"b": 2})]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "sentence"),
-    [
-        pytest.param("a: [1,", "is not readable YAML at line", id="truncated"),
-        pytest.param("a: b: c", "is not readable YAML at line 1, column 5: mapping", id="a colon"),
-        pytest.param(
-            "a:\n\t- b", "is not readable YAML at line 2, column 1: found char", id="tabs"
-        ),
-        pytest.param("\x01", "is not readable YAML: unacceptable character #x0001", id="control"),
-        pytest.param("a: *b", "line 1: the alias *b stands for nothing", id="an unknown alias"),
-        pytest.param(
-            "&a [*a]", "line 1: the alias *a stands for what it is a part of", id="a cycle"
-        ),
-        pytest.param("a: !x 1", "line 1: the tag !x is not known", id="a foreign tag"),
-        pytest.param("a: !!binary aaaa", "line 1: the tag tag:yaml.org,2002:bin", id="binary"),
-        pytest.param("? [a]\n: b", "line 1: a key must be a plain value", id="a list as a key"),
-        pytest.param("a: &x [1]\n*x : b", "line 2: a key must be a plain", id="an alias as a key"),
-        pytest.param("<<: 5", "line 1: << takes a mapping", id="a merge of no mapping"),
-        pytest.param("[" * 5000, "line 1: is nested deeper than 100 levels", id="deep lists"),
-        pytest.param("- " * 5000 + "a", "line 1: is nested deeper than", id="deep block lists"),
-    ],
+    {
+        "truncated": ("a: [1,", "is not readable YAML at line"),
+        "a colon": ("a: b: c", "is not readable YAML at line 1, column 5: mapping"),
+        "tabs": ("a:\n\t- b", "is not readable YAML at line 2, column 1: found char"),
+        "control": ("\x01", "is not readable YAML: unacceptable character #x0001"),
+        "an unknown alias": ("a: *b", "line 1: the alias *b stands for nothing"),
+        "a cycle": ("&a [*a]", "line 1: the alias *a stands for what it is a part of"),
+        "a foreign tag": ("a: !x 1", "line 1: the tag !x is not known"),
+        "binary": ("a: !!binary aaaa", "line 1: the tag tag:yaml.org,2002:bin"),
+        "a list as a key": ("? [a]\n: b", "line 1: a key must be a plain value"),
+        "an alias as a key": ("a: &x [1]\n*x : b", "line 2: a key must be a plain"),
+        "a merge of no mapping": ("<<: 5", "line 1: << takes a mapping"),
+        "deep lists": ("[" * 5000, "line 1: is nested deeper than 100 levels"),
+        "deep block lists": ("- " * 5000 + "a", "line 1: is nested deeper than"),
+    },
 )
 def test_what_cannot_be_read(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as error:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cases import cases
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import NodeSelector, NodeSelectorTerm
 from podium.objects.kinds.storage import TopologySelectorTerm
@@ -30,25 +31,24 @@ def expression(key: str, operator: str, *values: str) -> LabelSelectorRequiremen
     return LabelSelectorRequirement(key=key, operator=operator, values=list(values))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("operator", "values", "accepted", "rejected"),
-    [
-        pytest.param("In", ["a", "b"], ["a", "b"], ["c", "", None], id="In"),
-        pytest.param("=", ["a"], ["a"], ["b", None], id="equals is In one value"),
-        pytest.param("==", [""], [""], ["b", None], id="equal to the empty value"),
-        pytest.param("NotIn", ["a"], ["b", "", None], ["a"], id="NotIn accepts an absent label"),
-        pytest.param("!=", ["a"], ["b", None], ["a"], id="not equal accepts an absent label"),
-        pytest.param("Exists", [], ["a", ""], [None], id="Exists"),
-        pytest.param("DoesNotExist", [], [None], ["a", ""], id="DoesNotExist"),
-        pytest.param(
+    {
+        "In": ("In", ["a", "b"], ["a", "b"], ["c", "", None]),
+        "equals is In one value": ("=", ["a"], ["a"], ["b", None]),
+        "equal to the empty value": ("==", [""], [""], ["b", None]),
+        "NotIn accepts an absent label": ("NotIn", ["a"], ["b", "", None], ["a"]),
+        "not equal accepts an absent label": ("!=", ["a"], ["b", None], ["a"]),
+        "Exists": ("Exists", [], ["a", ""], [None]),
+        "DoesNotExist": ("DoesNotExist", [], [None], ["a", ""]),
+        "Gt is strict and reads 64-bit integers only": (
             "Gt",
             ["5"],
             ["6", "+6", "0006", "9223372036854775807"],
             ["5", "-6", "", " 6", "6.0", "1_0", "٦", "9223372036854775808", None],
-            id="Gt is strict and reads 64-bit integers only",
         ),
-        pytest.param("Lt", ["05"], ["4", "-9223372036854775808"], ["5", "x", None], id="Lt"),
-    ],
+        "Lt": ("Lt", ["05"], ["4", "-9223372036854775808"], ["5", "x", None]),
+    },
 )
 def test_requirements(
     operator: str, values: list[str], accepted: list[str | None], rejected: list[str | None]
@@ -58,42 +58,33 @@ def test_requirements(
     assert [value for value in [*accepted, *rejected] if wanted.accepts(value)] == accepted
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "operator", "values", "text"),
-    [
-        pytest.param("-", "Maybe", [], 'invalid label key "-": name part must', id="the key first"),
-        pytest.param(
-            "k", "In", [], "for 'in', 'notin' operators, values set can't be empty", id="In nothing"
-        ),
-        pytest.param(
-            "k", "=", ["a", "b"], "exact-match compatibility requires one single value", id="= two"
-        ),
-        pytest.param(
+    {
+        "the key first": ("-", "Maybe", [], 'invalid label key "-": name part must'),
+        "In nothing": ("k", "In", [], "for 'in', 'notin' operators, values set can't be empty"),
+        "= two": ("k", "=", ["a", "b"], "exact-match compatibility requires one single value"),
+        "Exists with a value": (
             "k",
             "Exists",
             ["-"],
             "values set must be empty for exists and does not exist",
-            id="Exists with a value",
         ),
-        pytest.param(
+        "Gt two": (
             "k",
             "Gt",
             ["1", "2"],
             "for 'Gt', 'Lt' operators, exactly one value is required",
-            id="Gt two",
         ),
-        pytest.param(
+        "Lt of no integer": (
             "k",
             "Lt",
             ["0x5"],
             "for 'Gt', 'Lt' operators, the value must be an integer",
-            id="Lt of no integer",
         ),
-        pytest.param("k", "in", ["a"], "operator 'in' is not recognized", id="operators have case"),
-        pytest.param(
-            "k", "Gt", ["-5"], 'invalid label value: "-5": a valid label', id="no negative operands"
-        ),
-    ],
+        "operators have case": ("k", "in", ["a"], "operator 'in' is not recognized"),
+        "no negative operands": ("k", "Gt", ["-5"], 'invalid label value: "-5": a valid label'),
+    },
 )
 def test_requirements_are_refused_in_order(
     key: str, operator: str, values: list[str], text: str
@@ -113,21 +104,17 @@ def test_equal_selectors_are_equal_values() -> None:
     assert one.requirements == (Requirement("a", "In", ("1",)), Requirement("b", "In", ("2",)))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("build", "expected"),
-    [
-        pytest.param(lambda: from_map(None), EVERYTHING, id="no map"),
-        pytest.param(lambda: from_map({}), EVERYTHING, id="an empty map"),
-        pytest.param(
-            lambda: from_map({"a": "b", "k": "-x"}), EVERYTHING, id="a map with an invalid pair"
-        ),
-        pytest.param(lambda: from_map_literal({}), EVERYTHING, id="an empty literal map"),
-        pytest.param(lambda: from_label_selector(None), NOTHING, id="no label selector"),
-        pytest.param(
-            lambda: from_label_selector(LabelSelector()), EVERYTHING, id="an empty label selector"
-        ),
-        pytest.param(lambda: from_node_requirements([]), NOTHING, id="no node requirements"),
-    ],
+    {
+        "no map": (lambda: from_map(None), EVERYTHING),
+        "an empty map": (lambda: from_map({}), EVERYTHING),
+        "a map with an invalid pair": (lambda: from_map({"a": "b", "k": "-x"}), EVERYTHING),
+        "an empty literal map": (lambda: from_map_literal({}), EVERYTHING),
+        "no label selector": (lambda: from_label_selector(None), NOTHING),
+        "an empty label selector": (lambda: from_label_selector(LabelSelector()), EVERYTHING),
+        "no node requirements": (lambda: from_node_requirements([]), NOTHING),
+    },
 )
 def test_absent_and_empty(build: Callable[[], Selector], expected: Selector) -> None:
     assert build() == expected
@@ -159,37 +146,32 @@ def test_labels_and_expressions_are_all_required() -> None:
     assert not selector.matches({"b": "3"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("build", "text"),
-    [
-        pytest.param(
+    {
+        "Gt is for nodes only": (
             lambda: from_label_selector(
                 LabelSelector(match_expressions=[expression("a", "Gt", "1")])
             ),
             '"Gt" is not a valid pod selector operator',
-            id="Gt is for nodes only",
         ),
-        pytest.param(
+        "an invalid label is an error here": (
             lambda: from_label_selector(LabelSelector({"a": "-"})),
             'invalid label value: "-": a valid label',
-            id="an invalid label is an error here",
         ),
-        pytest.param(
+        "an unknown node operator": (
             lambda: from_node_requirements([expression("a", "Equals", "1")]),
             '"Equals" is not a valid node selector operator',
-            id="an unknown node operator",
         ),
-        pytest.param(
+        "an unknown field operator": (
             lambda: from_field_requirements([expression("metadata.name", "Exists")]),
             '"Exists" is not a valid node field selector operator',
-            id="an unknown field operator",
         ),
-        pytest.param(
+        "a field with two values": (
             lambda: from_field_requirements([expression("metadata.name", "In", "a", "b")]),
             'unexpected number of value (2) for node field selector operator "In"',
-            id="a field with two values",
         ),
-    ],
+    },
 )
 def test_builders_that_refuse(build: Callable[[], object], text: str) -> None:
     with pytest.raises(SelectorError) as error:
@@ -198,15 +180,15 @@ def test_builders_that_refuse(build: Callable[[], object], text: str) -> None:
     assert str(error.value).startswith(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("selector", "fields", "matches"),
-    [
-        pytest.param(("metadata.name", "In", "n"), {"metadata.name": "n"}, True, id="equal"),
-        pytest.param(("metadata.name", "NotIn", "n"), {"metadata.name": "n"}, False, id="unequal"),
-        pytest.param(("metadata.name", "In", "n"), {}, False, id="an unknown field is empty text"),
-        pytest.param(("spec.x", "In", ""), {}, True, id="and equals empty text"),
-        pytest.param(("metadata.name", "NotIn", "n"), {}, True, id="and differs from other text"),
-    ],
+    {
+        "equal": (("metadata.name", "In", "n"), {"metadata.name": "n"}, True),
+        "unequal": (("metadata.name", "NotIn", "n"), {"metadata.name": "n"}, False),
+        "an unknown field is empty text": (("metadata.name", "In", "n"), {}, False),
+        "and equals empty text": (("spec.x", "In", ""), {}, True),
+        "and differs from other text": (("metadata.name", "NotIn", "n"), {}, True),
+    },
 )
 def test_field_selectors(
     selector: tuple[str, ...],
@@ -229,23 +211,22 @@ BROKEN = NodeSelectorTerm(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("terms", "labels", "matches"),
-    [
-        pytest.param(None, {}, False, id="no terms match no node"),
-        pytest.param([NodeSelectorTerm()], {}, False, id="an empty term matches no node"),
-        pytest.param([ZONE], {"zone": "a"}, True, id="labels alone"),
-        pytest.param([NAME], {}, True, id="fields alone"),
-        pytest.param([ZONE, NAME], {"zone": "b"}, True, id="any term will do"),
-        pytest.param([BROKEN], {"zone": "a"}, False, id="an invalid term matches no node"),
-        pytest.param([BROKEN, ZONE], {"zone": "a"}, True, id="the terms beside it still count"),
-        pytest.param(
+    {
+        "no terms match no node": (None, {}, False),
+        "an empty term matches no node": ([NodeSelectorTerm()], {}, False),
+        "labels alone": ([ZONE], {"zone": "a"}, True),
+        "fields alone": ([NAME], {}, True),
+        "any term will do": ([ZONE, NAME], {"zone": "b"}, True),
+        "an invalid term matches no node": ([BROKEN], {"zone": "a"}, False),
+        "the terms beside it still count": ([BROKEN, ZONE], {"zone": "a"}, True),
+        "labels and fields must both match": (
             [NodeSelectorTerm(ZONE.match_expressions, [expression("metadata.name", "In", "n2")])],
             {"zone": "a"},
             False,
-            id="labels and fields must both match",
         ),
-    ],
+    },
 )
 def test_node_terms(
     terms: list[NodeSelectorTerm] | None,

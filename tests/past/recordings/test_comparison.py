@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import cases
 from podium.errors import InputError
 from podium.past.recordings.comparison import ScenarioOutcome, compare
 from podium.past.recordings.replay import run
@@ -227,18 +228,16 @@ def plugin_scenario(**more: Any) -> Any:
     return {"name": "s", "objects": [], "pending": [], "expected": {"steps": [step]}} | more
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scenario", "generation"),
-    [
-        pytest.param(plugin_scenario(), "v1.36", id="steps without an attempt"),
-        pytest.param(plugin_scenario(config={}), "v1.36", id="a configuration"),
-        pytest.param(
-            plugin_scenario(release="v1.36.4", expected={"steps": []}), "v1.36", id="a release"
-        ),
-        pytest.param(plugin_scenario(provider="DefaultProvider"), "v1.13", id="a provider"),
-        pytest.param(plugin_scenario(policy={}), "v1.13", id="a policy"),
-        pytest.param(plugin_scenario(expected={"steps": []}), "v1.13", id="no steps at all"),
-    ],
+    {
+        "steps without an attempt": (plugin_scenario(), "v1.36"),
+        "a configuration": (plugin_scenario(config={}), "v1.36"),
+        "a release": (plugin_scenario(release="v1.36.4", expected={"steps": []}), "v1.36"),
+        "a provider": (plugin_scenario(provider="DefaultProvider"), "v1.13"),
+        "a policy": (plugin_scenario(policy={}), "v1.13"),
+        "no steps at all": (plugin_scenario(expected={"steps": []}), "v1.13"),
+    },
 )
 def test_the_generation_is_known_by_what_it_has(scenario: Any, generation: str) -> None:
     assert scenario_of(scenario).generation.name == generation

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from builders import claim_volume, gce, node, pod, simulation
+from cases import cases
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption.plugin import DefaultPreemption
@@ -134,19 +135,18 @@ def test_several_profiles_in_their_order() -> None:
     assert [(p.name, p.scheduler_name) for p in profiles] == [("v1.36 b", "b"), ("v1.36 a", "a")]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("document", "options", "expected"),
-    [
-        pytest.param(config(), {}, 100, id="all nodes, unless told otherwise"),
-        pytest.param(config(percentageOfNodesToScore=0), {}, 0, id="adaptive"),
-        pytest.param(config(percentageOfNodesToScore=30), {}, 30, id="the file"),
-        pytest.param(
+    {
+        "all nodes, unless told otherwise": (config(), {}, 100),
+        "adaptive": (config(percentageOfNodesToScore=0), {}, 0),
+        "the file": (config(percentageOfNodesToScore=30), {}, 30),
+        "an option goes before the file": (
             config(percentageOfNodesToScore=30),
             {"percentage_of_nodes_to_score": 0},
             0,
-            id="an option goes before the file",
         ),
-    ],
+    },
 )
 def test_how_many_nodes_are_enough(document: Document, options: Any, expected: int) -> None:
     assert built(document, **options).percentage_of_nodes_to_score == expected
@@ -221,23 +221,21 @@ def test_what_an_extender_takes_over_replaces_what_is_ignored() -> None:
     assert profile.extenders[0].managed_resources == {"e.x/gpu", "e.x/tpu"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("document", "text"),
-    [
-        pytest.param(
+    {
+        "nobody to tell what is ignored": (
             {
                 **with_plugins(multiPoint=disabled("NodeResourcesFit")),
                 "extenders": MANAGING,
             },
             "can't find NodeResourcesFitArgs in plugin config",
-            id="nobody to tell what is ignored",
         ),
-        pytest.param(
+        "insecure with a certificate authority": (
             config(extenders=[{"tlsConfig": {"insecure": True, "caFile": "ca.crt"}}]),
             "specifying a root certificates file with the insecure flag is not allowed",
-            id="insecure with a certificate authority",
         ),
-    ],
+    },
 )
 def test_extenders_that_cannot_be_built(document: Document, text: str) -> None:
     assert refused(document).text == f"couldn't build extenders: {text}"

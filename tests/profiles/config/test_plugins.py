@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import cases
 from podium.errors import ConfigError
 from podium.profiles.config.build import EnabledPlugin, ProfileConfig
 from podium.profiles.config.loading import check_together
@@ -97,80 +98,61 @@ def test_the_default_weights() -> None:
     assert at(config(), "score") == SCORES
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugins", "expected"),
-    [
-        pytest.param(
+    {
+        "a default named again without a weight counts 1": (
             {"multiPoint": enabled("TaintToleration")},
             [("TaintToleration", 1), *SCORES[1:]],
-            id="a default named again without a weight counts 1",
         ),
-        pytest.param(
+        "a default named again keeps its place": (
             {"multiPoint": enabled(("NodeAffinity", 7))},
             [SCORES[0], ("NodeAffinity", 7), *SCORES[2:]],
-            id="a default named again keeps its place",
         ),
-        pytest.param(
+        "disabled and enabled: at the end": (
             {"multiPoint": both(enabled(("NodeAffinity", 7)), disabled("NodeAffinity"))},
             [*without(SCORES, SCORES[1]), ("NodeAffinity", 7)],
-            id="disabled and enabled: at the end",
         ),
-        pytest.param(
+        "disabled everywhere": (
             {"multiPoint": disabled("ImageLocality", "NodeAffinity")},
             without(SCORES, SCORES[1], SCORES[-1]),
-            id="disabled everywhere",
         ),
-        pytest.param(
-            {"score": disabled("ImageLocality")},
-            SCORES[:-1],
-            id="disabled at one point",
-        ),
-        pytest.param(
+        "disabled at one point": ({"score": disabled("ImageLocality")}, SCORES[:-1]),
+        "enabled at one point: at the front": (
             {"score": enabled(("ImageLocality", 9))},
             [("ImageLocality", 9), *SCORES[:-1]],
-            id="enabled at one point: at the front",
         ),
-        pytest.param(
+        "several at the front, in their own order": (
             {"score": enabled(("ImageLocality", 9), "TaintToleration")},
             [("ImageLocality", 9), ("TaintToleration", 1), *SCORES[1:-1]],
-            id="several at the front, in their own order",
         ),
-        pytest.param(
+        "disabled and enabled at one point: behind all others": (
             {"score": both(enabled(("TaintToleration", 9)), disabled("TaintToleration"))},
             [*SCORES[1:], ("TaintToleration", 9)],
-            id="disabled and enabled at one point: behind all others",
         ),
-        pytest.param(
+        "the star leaves what the point lists": (
             {"score": both(enabled(("ImageLocality", 5)), disabled("*"))},
             [("ImageLocality", 5)],
-            id="the star leaves what the point lists",
         ),
-        pytest.param(
+        "disabled everywhere, enabled here: behind the others": (
             {"multiPoint": disabled("ImageLocality"), "score": enabled("ImageLocality")},
             SCORES,
-            id="disabled everywhere, enabled here: behind the others",
         ),
-        pytest.param(
+        "the point's own weight goes before the shared one": (
             {
                 "multiPoint": enabled(("ImageLocality", 5)),
                 "score": enabled(("ImageLocality", 6)),
             },
             [("ImageLocality", 6), *SCORES[:-1]],
-            id="the point's own weight goes before the shared one",
         ),
-        pytest.param(
-            {"filter": enabled(("NodeName", 5))},
-            SCORES,
-            id="weights elsewhere are ignored",
-        ),
-        pytest.param(
+        "weights elsewhere are ignored": ({"filter": enabled(("NodeName", 5))}, SCORES),
+        "a negative weight that comes last is taken": (
             {"multiPoint": enabled(("ImageLocality", -2))},
             [*SCORES[:-1], ("ImageLocality", -2)],
-            id="a negative weight that comes last is taken",
         ),
-        pytest.param({"score": disabled("*")}, [], id="no scores at all"),
-        pytest.param({"score": disabled("Nobody")}, SCORES, id="a stranger disabled"),
-    ],
+        "no scores at all": ({"score": disabled("*")}, []),
+        "a stranger disabled": ({"score": disabled("Nobody")}, SCORES),
+    },
 )
 def test_scores(plugins: Document, expected: list[tuple[str, int]]) -> None:
     assert at(with_plugins(**plugins), "score") == expected
@@ -227,70 +209,56 @@ ONE_SORT = 'only one queue sort plugin required for profile with scheduler name 
 OVERFLOW = "score plugins: total score of Score plugins could overflow"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("plugins", "text"),
-    [
-        pytest.param(
+    {
+        "an unknown plugin at a point": (
             {"filter": enabled("Foo")},
             'FilterPlugin "Foo" does not exist',
-            id="an unknown plugin at a point",
         ),
-        pytest.param(
+        "an unknown plugin everywhere": (
             {"multiPoint": enabled("Foo")},
             'PreFilterPlugin "Foo" does not exist',
-            id="an unknown plugin everywhere",
         ),
-        pytest.param(
+        "a removed plugin everywhere is only unknown": (
             {"multiPoint": enabled("EBSLimits")},
             'PreFilterPlugin "EBSLimits" does not exist',
-            id="a removed plugin everywhere is only unknown",
         ),
-        pytest.param(
+        "a plugin at the wrong point": (
             {"score": enabled("NodeName")},
             'plugin "NodeName" does not extend ScorePlugin plugin',
-            id="a plugin at the wrong point",
         ),
-        pytest.param(
+        "a plugin at another wrong point": (
             {"preEnqueue": enabled("NodeName")},
             'plugin "NodeName" does not extend PreEnqueuePlugin plugin',
-            id="a plugin at another wrong point",
         ),
-        pytest.param(
+        "twice at a point": (
             {"filter": enabled("NodeName", "NodeName")},
             'plugin "NodeName" already registered as "FilterPlugin"',
-            id="twice at a point",
         ),
-        pytest.param(
+        "twice everywhere": (
             {"multiPoint": enabled("NodeName", "NodeName")},
             'plugin "NodeName" already registered as "FilterPlugin"',
-            id="twice everywhere",
         ),
-        pytest.param(
-            {"queueSort": disabled("*")}, f"{ONE_SORT}, but got 0", id="no order of the queue"
-        ),
-        pytest.param({"multiPoint": disabled("*")}, f"{ONE_SORT}, but got 0", id="nothing at all"),
-        pytest.param(
+        "no order of the queue": ({"queueSort": disabled("*")}, f"{ONE_SORT}, but got 0"),
+        "nothing at all": ({"multiPoint": disabled("*")}, f"{ONE_SORT}, but got 0"),
+        "nobody binds": (
             {"bind": disabled("DefaultBinder")},
-            "at least one bind plugin is needed for profile with scheduler name "
-            '"default-scheduler"',
-            id="nobody binds",
+            (
+                "at least one bind plugin is needed for profile with scheduler name "
+                '"default-scheduler"'
+            ),
         ),
-        pytest.param(
+        "a negative weight and others after it": (
             {"multiPoint": enabled(("TaintToleration", -1))},
             OVERFLOW,
-            id="a negative weight and others after it",
         ),
-        pytest.param(
-            {"score": enabled(("ImageLocality", -1))},
-            OVERFLOW,
-            id="a negative weight at the front",
-        ),
-        pytest.param(
+        "a negative weight at the front": ({"score": enabled(("ImageLocality", -1))}, OVERFLOW),
+        "a negative weight among placements": (
             {"placementScore": enabled(("NodeResourcesFit", -1), "PodGroupPodsCount")},
             f"placement {OVERFLOW}",
-            id="a negative weight among placements",
         ),
-    ],
+    },
 )
 def test_what_cannot_be_built(plugins: Document, text: str) -> None:
     assert refused(with_plugins(**plugins)).text == f"{BUILDING}{text}"
@@ -327,27 +295,26 @@ def profile(name: str, sort: str = "PrioritySort", args: Any = None) -> ProfileC
     return ProfileConfig(name, None, {"queueSort": (EnabledPlugin(sort),)}, {}, unread)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("profiles", "text"),
-    [
-        pytest.param((), "at least one profile is required", id="no profile"),
-        pytest.param(
+    {
+        "no profile": ((), "at least one profile is required"),
+        "the same name": (
             (profile("x"), profile("x")),
             'initializing profiles: duplicate profile with scheduler name "x"',
-            id="the same name",
         ),
-        pytest.param(
+        "another order of the queue": (
             (profile("a", "Q1"), profile("b", "Q2")),
-            'initializing profiles: different queue sort plugins for profile "b": "Q2", '
-            'first: "Q1"',
-            id="another order of the queue",
+            (
+                'initializing profiles: different queue sort plugins for profile "b": "Q2", '
+                'first: "Q1"'
+            ),
         ),
-        pytest.param(
+        "another argument for it": (
             (profile("a"), profile("b", args={"x": 1})),
             'initializing profiles: different queue sort plugin args for profile "b"',
-            id="another argument for it",
         ),
-    ],
+    },
 )
 def test_profiles_that_cannot_share_a_queue(profiles: tuple[ProfileConfig, ...], text: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import cases
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_provider
 from profiles.policy.policies import policy, predicates, priorities, profile, refusal
@@ -36,140 +37,111 @@ TOTAL = "Total priority of priority functions has overflown"
 SHAPE = "invalid RequestedToCapacityRatioPriority arguments: "
 
 
-@pytest.mark.parametrize(
+@cases(
     ("document", "text"),
-    [
-        pytest.param(policy(priorities=[{"name": "P"}]), OVERFLOWN, id="no weight"),
-        pytest.param(priorities({"name": "P", "weight": -1}), OVERFLOWN, id="negative weight"),
-        pytest.param(priorities({"name": "P", "weight": MAX_WEIGHT}), OVERFLOWN, id="huge weight"),
-        pytest.param(
+    {
+        "no weight": (policy(priorities=[{"name": "P"}]), OVERFLOWN),
+        "negative weight": (priorities({"name": "P", "weight": -1}), OVERFLOWN),
+        "huge weight": (priorities({"name": "P", "weight": MAX_WEIGHT}), OVERFLOWN),
+        "extender without weight": (
             extender(prioritizeVerb="p"),
             "Priority for extender http://x should have a positive weight applied to it",
-            id="extender without weight",
         ),
-        pytest.param(
-            managing("cpu"), "cpu is an invalid extended resource name", id="native resource"
-        ),
-        pytest.param(
+        "native resource": (managing("cpu"), "cpu is an invalid extended resource name"),
+        "quota name": (
             managing("requests.example.com/x"),
             "requests.example.com/x is an invalid extended resource name",
-            id="quota name",
         ),
-        pytest.param(
+        "managed twice": (
             managing("a.b/c", "a.b/c"),
             "Duplicate extender managed resource name a.b/c",
-            id="managed twice",
         ),
-        pytest.param(
+        "two binders": (
             policy(extenders=[{"bindVerb": "b"}, {"BindVerb": "b"}, {"bindverb": ""}]),
             "Only one extender can implement bind, found 2",
-            id="two binders",
         ),
-        pytest.param(
+        "insecure with a certificate authority": (
             extender(tlsConfig={"Insecure": True, "CAFile": "ca.crt"}),
             "specifying a root certificates file with the insecure flag is not allowed",
-            id="insecure with a certificate authority",
         ),
-        pytest.param(
+        "empty predicate argument": (
             predicates({"name": "P", "argument": {}}),
             "Exactly 1 predicate argument is required, numArgs: 0, Predicate: P",
-            id="empty predicate argument",
         ),
-        pytest.param(
+        "two predicate arguments": (
             predicates({"name": "P", "argument": PRESENCE | {"serviceAffinity": {}}}),
             "Exactly 1 predicate argument is required, numArgs: 2, Predicate: P",
-            id="two predicate arguments",
         ),
-        pytest.param(
+        "null priority argument": (
             priorities({"name": "P", "argument": {"labelPreference": None}}),
             "Exactly 1 priority argument is required, numArgs: 0, Priority: P",
-            id="null priority argument",
         ),
-        pytest.param(
+        "two priority arguments": (
             priorities({"name": "P", "argument": LABEL | {"serviceAntiAffinity": {}}}),
             "Exactly 1 priority argument is required, numArgs: 2, Priority: P",
-            id="two priority arguments",
         ),
-        pytest.param(
+        "names are case-sensitive": (
             predicates("podfitsresources"),
             "Invalid configuration: Predicate type not found for podfitsresources",
-            id="names are case-sensitive",
         ),
-        pytest.param(
+        "no predicate name": (
             policy(predicates=[{}]),
             "Invalid configuration: Predicate type not found for ",
-            id="no predicate name",
         ),
-        pytest.param(
+        "unknown priority": (
             priorities("Nothing"),
             "Invalid configuration: Priority type not found for Nothing",
-            id="unknown priority",
         ),
-        pytest.param(
+        "a priority without its gate": (
             priorities("ResourceLimitsPriority"),
             "Invalid configuration: Priority type not found for ResourceLimitsPriority",
-            id="a priority without its gate",
         ),
-        pytest.param(
+        "predicate name of one letter": (
             predicates({"name": "P", "argument": PRESENCE}),
             f"Algorithm name P does not match the name validation regexp {RE}",
-            id="predicate name of one letter",
         ),
-        pytest.param(
+        "predicate name with a line break": (
             predicates({"name": "Good\n", "argument": PRESENCE}),
             f"Algorithm name Good\n does not match the name validation regexp {RE}",
-            id="predicate name with a line break",
         ),
-        pytest.param(
+        "priority name with a dash in front": (
             priorities({"name": "-P", "argument": LABEL}),
             f"Algorithm name -P does not match the name validation regexp {RE}",
-            id="priority name with a dash in front",
         ),
-        pytest.param(ratio(), f"{SHAPE}at least one point must be specified", id="no points"),
-        pytest.param(
+        "no points": (ratio(), f"{SHAPE}at least one point must be specified"),
+        "unsorted points": (
             ratio((50, 1), (50, 2)),
             f"{SHAPE}utilization values must be sorted. Utilization[0]==50 >= Utilization[1]==50",
-            id="unsorted points",
         ),
-        pytest.param(
+        "low utilization": (
             ratio((-1, 11)),
             f"{SHAPE}utilization values must not be less than 0. Utilization[0]==-1",
-            id="low utilization",
         ),
-        pytest.param(
+        "high utilization": (
             ratio((0, 0), (101, -1)),
             f"{SHAPE}utilization values must not be greater than 100. Utilization[1]==101",
-            id="high utilization",
         ),
-        pytest.param(
-            ratio((0, -1)),
-            f"{SHAPE}score values must not be less than 0. Score[0]==-1",
-            id="low score",
-        ),
-        pytest.param(
+        "low score": (ratio((0, -1)), f"{SHAPE}score values must not be less than 0. Score[0]==-1"),
+        "high score": (
             ratio((0, 1), (5, 11)),
             f"{SHAPE}score valuses not be greater than 10. Score[1]==11",
-            id="high score",
         ),
-        pytest.param(
+        "weights too large together": (
             priorities(
                 {"name": "EqualPriority", "weight": MAX_WEIGHT - 1},
                 {"name": "MostRequestedPriority", "weight": 2},
             ),
             TOTAL,
-            id="weights too large together",
         ),
-        pytest.param(
+        "hard weight": (
             policy(hardPodAffinitySymmetricWeight=-1),
             "invalid hardPodAffinitySymmetricWeight: -1, must be in the range 1-100",
-            id="hard weight",
         ),
-        pytest.param(
+        "hard weight wraps at 32 bits": (
             policy(hardPodAffinitySymmetricWeight=2**31),
             "invalid hardPodAffinitySymmetricWeight: -2147483648, must be in the range 1-100",
-            id="hard weight wraps at 32 bits",
         ),
-    ],
+    },
 )
 def test_the_text_is_the_real_one(document: dict[str, Any], text: str) -> None:
     assert refusal(document).text == text

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from builders import node, pod, simulation
+from cases import cases
 from podium.cli.main import run
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider
@@ -144,47 +145,43 @@ def test_a_policy_that_lists_none_of_a_kind_gets_all_of_it(own: str) -> None:
     assert "priority Alphabetical was loaded, but the Policy does not list it" in profile.notes
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "sentence"),
-    [
-        pytest.param("x = 1", "holds no rules", id="no rules"),
-        pytest.param("def f(:", "own.py:1: SyntaxError", id="a syntax error"),
-        pytest.param("a = 1\nb = 1 / 0", "own.py:2: ZeroDivisionError", id="an error"),
-        pytest.param("raise SystemExit(0)", "own.py:1: SystemExit", id="an exit"),
-        pytest.param("import nowhere_at_all", "ModuleNotFoundError", id="a missing module"),
-        pytest.param(
+    {
+        "no rules": ("x = 1", "holds no rules"),
+        "a syntax error": ("def f(:", "own.py:1: SyntaxError"),
+        "an error": ("a = 1\nb = 1 / 0", "own.py:2: ZeroDivisionError"),
+        "an exit": ("raise SystemExit(0)", "own.py:1: SystemExit"),
+        "a missing module": ("import nowhere_at_all", "ModuleNotFoundError"),
+        "a built-in name": (
             "from podium.rules import *\n@predicate('HostName')\ndef f(pod, node): return True",
             "HostName is a built-in predicate",
-            id="a built-in name",
         ),
-        pytest.param(
+        "the name of a plugin": (
             "from podium.rules import *\n@predicate('NodeAffinity')\ndef f(pod, node): return True",
             "NodeAffinity is a built-in plugin",
-            id="the name of a plugin",
         ),
-        pytest.param(
+        "the name of a plugin, for another kind of rule": (
             "from podium.rules import *\n@reserve('VolumeBinding')\ndef f(pod, node): return {}",
             "VolumeBinding is a built-in plugin",
-            id="the name of a plugin, for another kind of rule",
         ),
-        pytest.param(
-            "from podium.rules import *\n"
-            "@predicate('Mine')\ndef f(pod, node): return True\n"
-            "@predicate('Mine')\ndef g(pod, node): return True",
+        "a name twice": (
+            (
+                "from podium.rules import *\n"
+                "@predicate('Mine')\ndef f(pod, node): return True\n"
+                "@predicate('Mine')\ndef g(pod, node): return True"
+            ),
             "predicate Mine is in",
-            id="a name twice",
         ),
-        pytest.param(
+        "an unknown normalisation": (
             "from podium.rules import *\n@priority('Mine', normalize='mean')\ndef f(p, n): ...",
             "normalize is 'mean'; expected one of none, max, min-max, reverse",
-            id="an unknown normalisation",
         ),
-        pytest.param(
+        "a name that no Policy could have": (
             "from podium.rules import *\n@predicate('a b')\ndef f(p, n): return 1",
             "Algorithm name a b does not match",
-            id="a name that no Policy could have",
         ),
-    ],
+    },
 )
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "own.py"
@@ -197,14 +194,12 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, senten
     assert "own.py" in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("entry", "sentence"),
-    [
-        pytest.param(
-            {"argument": {"zune": "a"}}, "unexpected keyword argument 'zune'", id="unknown"
-        ),
-        pytest.param({"argument": ["a"]}, "argument is not a mapping", id="a list"),
-    ],
+    {
+        "unknown": ({"argument": {"zune": "a"}}, "unexpected keyword argument 'zune'"),
+        "a list": ({"argument": ["a"]}, "argument is not a mapping"),
+    },
 )
 def test_a_wrong_argument_is_refused(own: str, entry: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):

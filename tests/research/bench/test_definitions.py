@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import cases
 from podium.errors import InputError
 from podium_research.bench.definitions import (
     OPCODES,
@@ -68,21 +69,21 @@ def test_a_configuration_of_the_scheduler_is_not_read_and_that_is_said() -> None
     assert note.startswith("Everything: schedulerConfigPath is not read")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "sentence"),
-    [
-        pytest.param(
+    {
+        "an operation nobody knows": (
             "Strange",
-            "workload Strange/Small: the operation 'paintNodes' is not known; "
-            f"known: {', '.join(OPCODES)}",
-            id="an operation nobody knows",
+            (
+                "workload Strange/Small: the operation 'paintNodes' is not known; "
+                f"known: {', '.join(OPCODES)}"
+            ),
         ),
-        pytest.param(
+        "a field that would change what is measured": (
             "Steady",
             "workload Steady/Small: createPods: object contains unknown field `podsInPairs`",
-            id="a field that would change what is measured",
         ),
-    ],
+    },
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(name: str, sentence: str) -> None:
     known = read_workloads(SAMPLE)
@@ -104,28 +105,25 @@ def test_what_cannot_be_done_does_not_stop_the_others() -> None:
     assert isinstance(sample("Strange/Small").ops[1], Unknown)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "sentence"),
-    [
-        pytest.param("a: b", "is no list of test cases", id="no list"),
-        pytest.param("- [", "is not readable YAML", id="no YAML"),
-        pytest.param("- name: X", "missing required field `workloadTemplate`", id="half a case"),
-        pytest.param(
+    {
+        "no list": ("a: b", "is no list of test cases"),
+        "no YAML": ("- [", "is not readable YAML"),
+        "half a case": ("- name: X", "missing required field `workloadTemplate`"),
+        "a churn of no kind": (
             "- {name: X, workloads: [], workloadTemplate: [{opcode: churn, mode: both}]}",
             "test case X: churn: there is no mode 'both'; known: recreate, create",
-            id="a churn of no kind",
         ),
-        pytest.param(
+        "a churn of nothing": (
             "- {name: X, workloads: [], workloadTemplate: [{opcode: churn, mode: recreate}]}",
             "test case X: churn: with mode recreate, number is at least 1",
-            id="a churn of nothing",
         ),
-        pytest.param(
+        "a churn without templates": (
             "- {name: X, workloads: [], workloadTemplate: [{opcode: churn}]}",
             "test case X: churn: no templatePaths",
-            id="a churn without templates",
         ),
-    ],
+    },
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "config.yaml"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     ZONE,
     Said,
@@ -15,6 +13,7 @@ from builders import (
     scored,
     view,
 )
+from cases import cases
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.node_affinity import MatchNodeSelector, NodeAffinityPriority
 from podium.objects.kinds.node import Node
@@ -31,25 +30,21 @@ def name_is(operator: str, *names: str) -> NodeSelectorTerm:
     return node_term(fields=[expression("metadata.name", operator, *names)])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("terms", "fits"),
-    [
-        pytest.param([], False, id="no terms match no node"),
-        pytest.param([node_term()], False, id="an empty term matches nothing"),
-        pytest.param([node_term(), name_is("In", "n")], True, id="terms are alternatives"),
-        pytest.param([name_is("In", "n")], True, id="the node's own name"),
-        pytest.param([name_is("In", "m")], False, id="another name"),
-        pytest.param([name_is("NotIn", "m")], True, id="not another name"),
-        pytest.param([name_is("NotIn", "n")], False, id="not its own name"),
-        pytest.param([name_is("In", "n", "m")], False, id="two names are an invalid term"),
-        pytest.param([name_is("Exists")], False, id="fields know only In and NotIn"),
-        pytest.param(
-            [node_term(fields=[expression("spec.x", "In", "")])], True, id="unknown fields are ''"
-        ),
-        pytest.param(
-            [node_term(fields=[expression("spec.x", "NotIn", "")])], False, id="and are not not ''"
-        ),
-        pytest.param(
+    {
+        "no terms match no node": ([], False),
+        "an empty term matches nothing": ([node_term()], False),
+        "terms are alternatives": ([node_term(), name_is("In", "n")], True),
+        "the node's own name": ([name_is("In", "n")], True),
+        "another name": ([name_is("In", "m")], False),
+        "not another name": ([name_is("NotIn", "m")], True),
+        "not its own name": ([name_is("NotIn", "n")], False),
+        "two names are an invalid term": ([name_is("In", "n", "m")], False),
+        "fields know only In and NotIn": ([name_is("Exists")], False),
+        "unknown fields are ''": ([node_term(fields=[expression("spec.x", "In", "")])], True),
+        "and are not not ''": ([node_term(fields=[expression("spec.x", "NotIn", "")])], False),
+        "labels and fields must both match": (
             [
                 node_term(
                     expression("disk", "In", "ssd"),
@@ -57,22 +52,18 @@ def name_is(operator: str, *names: str) -> NodeSelectorTerm:
                 )
             ],
             False,
-            id="labels and fields must both match",
         ),
-        pytest.param([node_term(expression("size", "Gt", "5"))], True, id="greater"),
-        pytest.param(
-            [node_term(expression("size", "Gt", "6"))], False, id="not greater than equal"
-        ),
-        pytest.param([node_term(expression("size", "Lt", "07"))], True, id="leading zeros"),
-        pytest.param([node_term(expression("disk", "Gt", "5"))], False, id="not a number"),
-        pytest.param([node_term(expression("gone", "Lt", "5"))], False, id="no such label"),
-        pytest.param([node_term(expression("gone", "NotIn", "x"))], True, id="absent is not in"),
-        pytest.param(
+        "greater": ([node_term(expression("size", "Gt", "5"))], True),
+        "not greater than equal": ([node_term(expression("size", "Gt", "6"))], False),
+        "leading zeros": ([node_term(expression("size", "Lt", "07"))], True),
+        "not a number": ([node_term(expression("disk", "Gt", "5"))], False),
+        "no such label": ([node_term(expression("gone", "Lt", "5"))], False),
+        "absent is not in": ([node_term(expression("gone", "NotIn", "x"))], True),
+        "an invalid term is skipped": (
             [node_term(expression("disk", "Near", "x")), node_term(expression("disk", "Exists"))],
             True,
-            id="an invalid term is skipped",
         ),
-    ],
+    },
 )
 def test_required_node_affinity(terms: list[NodeSelectorTerm], fits: bool) -> None:
     one = node("n", labels={"disk": "ssd", "size": "6"})
@@ -99,22 +90,19 @@ SSD = node_term(expression("disk", "In", "ssd"))
 BIGGER = node_term(expression("size", "Gt", "5"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("preferred", "expected"),
-    [
-        pytest.param([], [0, 0, 0], id="no preference"),
-        pytest.param([(1, SSD)], [10, 0, 0], id="the best gets ten, whatever the weight"),
-        pytest.param([(2, SSD), (1, BIGGER)], [10, 3, 0], id="weights add up"),
-        pytest.param([(5, node_term())], [0, 0, 0], id="an empty preference matches nothing"),
-        pytest.param(
+    {
+        "no preference": ([], [0, 0, 0]),
+        "the best gets ten, whatever the weight": ([(1, SSD)], [10, 0, 0]),
+        "weights add up": ([(2, SSD), (1, BIGGER)], [10, 3, 0]),
+        "an empty preference matches nothing": ([(5, node_term())], [0, 0, 0]),
+        "fields are not looked at": (
             [(5, node_term(fields=[expression("metadata.name", "In", "c")]))],
             [0, 0, 0],
-            id="fields are not looked at",
         ),
-        pytest.param(
-            [(5, node_term(expression("x", "DoesNotExist")))], [10, 10, 10], id="all alike"
-        ),
-    ],
+        "all alike": ([(5, node_term(expression("x", "DoesNotExist")))], [10, 10, 10]),
+    },
 )
 def test_node_affinity(preferred: list, expected: list[int]) -> None:  # type: ignore[type-arg]
     columns = view(

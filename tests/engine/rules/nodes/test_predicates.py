@@ -17,6 +17,7 @@ from builders import (
     tolerates,
     view,
 )
+from cases import cases
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.nodes import (
     CheckNodeCondition,
@@ -63,29 +64,26 @@ def test_a_named_host_is_part_of_the_basics() -> None:
     assert decision.preemption.potential == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("conditions", "unschedulable", "expected"),
-    [
-        pytest.param({}, False, (), id="what is not reported is fine"),
-        pytest.param({"Ready": "True"}, False, (), id="ready"),
-        pytest.param({"Ready": "False"}, False, (NOT_READY,), id="not ready"),
-        pytest.param({"Ready": "Unknown"}, False, (NOT_READY,), id="unknown is not ready"),
-        pytest.param({"OutOfDisk": "False"}, False, (), id="disk space"),
-        pytest.param({"OutOfDisk": "Unknown"}, False, (OUT_OF_DISK,), id="unknown disk space"),
-        pytest.param({"NetworkUnavailable": "True"}, False, (NETWORK,), id="no network"),
-        pytest.param({"NetworkUnavailable": "Unknown"}, False, (NETWORK,), id="unknown network"),
-        pytest.param({"MemoryPressure": "True"}, False, (), id="pressure is another rule's matter"),
-        pytest.param(
+    {
+        "what is not reported is fine": ({}, False, ()),
+        "ready": ({"Ready": "True"}, False, ()),
+        "not ready": ({"Ready": "False"}, False, (NOT_READY,)),
+        "unknown is not ready": ({"Ready": "Unknown"}, False, (NOT_READY,)),
+        "disk space": ({"OutOfDisk": "False"}, False, ()),
+        "unknown disk space": ({"OutOfDisk": "Unknown"}, False, (OUT_OF_DISK,)),
+        "no network": ({"NetworkUnavailable": "True"}, False, (NETWORK,)),
+        "unknown network": ({"NetworkUnavailable": "Unknown"}, False, (NETWORK,)),
+        "pressure is another rule's matter": ({"MemoryPressure": "True"}, False, ()),
+        "all are reported, in the order of the conditions": (
             {"NetworkUnavailable": "True", "OutOfDisk": "True", "Ready": "False"},
             False,
             (NETWORK, OUT_OF_DISK, NOT_READY),
-            id="all are reported, in the order of the conditions",
         ),
-        pytest.param({}, True, CORDONED, id="a cordoned node"),
-        pytest.param(
-            {"Ready": "False"}, True, (NOT_READY, *CORDONED), id="the cordon is reported last"
-        ),
-    ],
+        "a cordoned node": ({}, True, CORDONED),
+        "the cordon is reported last": ({"Ready": "False"}, True, (NOT_READY, *CORDONED)),
+    },
 )
 def test_node_conditions(
     conditions: dict[str, str], unschedulable: bool, expected: tuple[str, ...]
@@ -95,26 +93,22 @@ def test_node_conditions(
     assert said(CheckNodeCondition(), pod(tolerations=[tolerates("", "Exists")]), one) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("toleration", "expected"),
-    [
-        pytest.param(tolerates("", "Exists"), (), id="tolerating everything"),
-        pytest.param(
+    {
+        "tolerating everything": (tolerates("", "Exists"), ()),
+        "tolerating cordons": (
             tolerates("node.kubernetes.io/unschedulable", "Exists", effect="NoSchedule"),
             (),
-            id="tolerating cordons",
         ),
-        pytest.param(
-            tolerates("node.kubernetes.io/unschedulable"), (), id="equal to the empty value"
-        ),
-        pytest.param(tolerates(), (), id="the empty toleration covers the empty value"),
-        pytest.param(
+        "equal to the empty value": (tolerates("node.kubernetes.io/unschedulable"), ()),
+        "the empty toleration covers the empty value": (tolerates(), ()),
+        "another effect": (
             tolerates("node.kubernetes.io/unschedulable", "Exists", effect="NoExecute"),
             CORDONED,
-            id="another effect",
         ),
-        pytest.param(tolerates("other", "Exists"), CORDONED, id="another key"),
-    ],
+        "another key": (tolerates("other", "Exists"), CORDONED),
+    },
 )
 def test_who_may_use_a_cordoned_node(toleration: object, expected: Said) -> None:
     wanted = pod(tolerations=[toleration])  # type: ignore[list-item]
@@ -143,16 +137,16 @@ def test_pressure(predicate: FilterRule, condition: str, reason: str, every_pod:
     assert said(predicate, pod(requests=GUARANTEED), pressed) == ((reason,) if every_pod else ())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "best_effort"),
-    [
-        pytest.param(pod(), True, id="nothing at all"),
-        pytest.param(pod(requests={"cpu": 0, "memory": "0"}), True, id="zero is nothing"),
-        pytest.param(pod(requests={"ephemeral-storage": 1}), True, id="storage does not count"),
-        pytest.param(pod(requests={"example.com/gpu": 1}), True, id="nor do other resources"),
-        pytest.param(pod(limits={"memory": 1}), False, id="a limit is a promise"),
-        pytest.param(pod(requests={"cpu": "1m"}), False, id="so is a request"),
-    ],
+    {
+        "nothing at all": (pod(), True),
+        "zero is nothing": (pod(requests={"cpu": 0, "memory": "0"}), True),
+        "storage does not count": (pod(requests={"ephemeral-storage": 1}), True),
+        "nor do other resources": (pod(requests={"example.com/gpu": 1}), True),
+        "a limit is a promise": (pod(limits={"memory": 1}), False),
+        "so is a request": (pod(requests={"cpu": "1m"}), False),
+    },
 )
 def test_who_feels_memory_pressure(wanted: Pod, best_effort: bool) -> None:
     found = said(CheckNodeMemoryPressure(), wanted, node(conditions={"MemoryPressure": "True"}))
@@ -189,15 +183,15 @@ def test_a_pressure_is_forgotten_when_the_node_goes() -> None:
         assert judged(CheckNodeDiskPressure(), pod(), columns)["a"] == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "presence", "expected"),
-    [
-        pytest.param({"a": "", "b": "1"}, True, (), id="all wanted keys are there"),
-        pytest.param({"a": ""}, True, LABELS, id="one is missing"),
-        pytest.param({}, True, LABELS, id="all are missing"),
-        pytest.param({}, False, (), id="no unwanted key is there"),
-        pytest.param({"b": ""}, False, LABELS, id="one unwanted key, even with no value"),
-    ],
+    {
+        "all wanted keys are there": ({"a": "", "b": "1"}, True, ()),
+        "one is missing": ({"a": ""}, True, LABELS),
+        "all are missing": ({}, True, LABELS),
+        "no unwanted key is there": ({}, False, ()),
+        "one unwanted key, even with no value": ({"b": ""}, False, LABELS),
+    },
 )
 def test_label_presence(labels: dict[str, str], presence: bool, expected: Said) -> None:
     rule = CheckNodeLabelPresence(["a", "b"], presence=presence)
@@ -225,38 +219,31 @@ def avoiding(*controllers: object) -> str:
     return json.dumps({"preferAvoidPods": entries})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("annotation", "owner", "expected"),
-    [
-        pytest.param("", ("ReplicaSet", "u"), 10, id="no annotation"),
-        pytest.param(
-            avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "u"), 0, id="meant"
-        ),
-        pytest.param(
+    {
+        "no annotation": ("", ("ReplicaSet", "u"), 10),
+        "meant": (avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "u"), 0),
+        "meant by one of several": (
             avoiding({"kind": "ReplicaSet", "uid": "v"}, {"kind": "ReplicaSet", "uid": "u"}),
             ("ReplicaSet", "u"),
             0,
-            id="meant by one of several",
         ),
-        pytest.param(
-            avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "v"), 10, id="another uid"
-        ),
-        pytest.param(
+        "another uid": (avoiding({"kind": "ReplicaSet", "uid": "u"}), ("ReplicaSet", "v"), 10),
+        "another kind": (
             avoiding({"kind": "ReplicaSet", "uid": "u"}),
             ("ReplicationController", "u"),
             10,
-            id="another kind",
         ),
-        pytest.param(
+        "a kind that cannot be meant": (
             avoiding({"kind": "StatefulSet", "uid": "u"}),
             ("StatefulSet", "u"),
             10,
-            id="a kind that cannot be meant",
         ),
-        pytest.param(avoiding({"kind": "ReplicaSet", "uid": "u"}), None, 10, id="no controller"),
-        pytest.param("{", ("ReplicaSet", "u"), 10, id="not to be read"),
-        pytest.param("[]", ("ReplicaSet", "u"), 10, id="of another shape"),
-    ],
+        "no controller": (avoiding({"kind": "ReplicaSet", "uid": "u"}), None, 10),
+        "not to be read": ("{", ("ReplicaSet", "u"), 10),
+        "of another shape": ("[]", ("ReplicaSet", "u"), 10),
+    },
 )
 def test_nodes_that_avoid_pods(
     annotation: str, owner: tuple[str, str] | None, expected: int

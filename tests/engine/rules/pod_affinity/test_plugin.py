@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 from builders import expression, node, pod, selector, term
 from builders_v1_36 import HOST, ZONE, decision, in_spaces, judged, namespace, scores, view
+from cases import cases
 from podium.engine.framework.rule import SKIPPED, Activity, Refused
 from podium.engine.rows.rows import ManyRows, as_array
 from podium.engine.rows.trial_one import TrialRow
@@ -53,79 +53,66 @@ def rejected(wanted: Pod, *items: Object) -> dict[str, str]:
 # Filter -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "items", "expected"),
-    [
-        pytest.param(
+    {
+        "near a pod, by zone": (
             pod(affinity=[term({"app": "a"}, ZONE)]),
             [there("p", "e1")],
             {"w1": OWN, "x": OWN},
-            id="near a pod, by zone",
         ),
-        pytest.param(
+        "every term must be met": (
             pod(affinity=[term({"app": "a"}, ZONE), term({"app": "a"}, HOST)]),
             [there("p", "e1")],
             {"e2": OWN, "w1": OWN, "x": OWN},
-            id="every term must be met",
         ),
-        pytest.param(
+        "by one and the same pod": (
             pod(affinity=[term({"app": "a"}, ZONE), term({"b": "b"}, ZONE)]),
             [there("p", "e1"), there("q", "e1", labels={"b": "b"})],
             {"e1": OWN, "e2": OWN, "w1": OWN, "x": OWN},
-            id="by one and the same pod",
         ),
-        pytest.param(
+        "the first of a group may start anywhere with the label": (
             pod(labels={"app": "a"}, affinity=[term({"app": "a"}, ZONE)]),
             [],
             {"x": OWN},
-            id="the first of a group may start anywhere with the label",
         ),
-        pytest.param(
+        "pods on nodes without the label do not make it the second": (
             pod(labels={"app": "a"}, affinity=[term({"app": "a"}, ZONE)]),
             [there("p", "x")],
             {"x": OWN},
-            id="pods on nodes without the label do not make it the second",
         ),
-        pytest.param(
+        "but only if it is of the group": (
             pod(labels={"app": "b"}, affinity=[term({"app": "a"}, ZONE)]),
             [],
             {"e1": OWN, "e2": OWN, "w1": OWN, "x": OWN},
-            id="but only if it is of the group",
         ),
-        pytest.param(
+        "any term keeps it away; without the label it cannot": (
             pod(anti=[term({"app": "a"}, ZONE), term({"b": "b"}, HOST)]),
             [there("p", "e1"), there("q", "w1", labels={"b": "b"})],
             {"e1": ANTI, "e2": ANTI, "w1": ANTI},
-            id="any term keeps it away; without the label it cannot",
         ),
-        pytest.param(
+        "others may not want it": (
             pod(labels={"app": "b"}),
             [there("p", "e1", anti=[term({"app": "b"}, ZONE)])],
             {"e1": OTHERS, "e2": OTHERS},
-            id="others may not want it",
         ),
-        pytest.param(
+        "its own affinity is told first": (
             pod(labels={"app": "b"}, affinity=[term({"app": "a"}, ZONE)]),
             [there("p", "e1", anti=[term({"app": "b"}, ZONE)])],
             {"e1": OTHERS, "e2": OTHERS, "w1": OWN, "x": OWN},
-            id="its own affinity is told first",
         ),
-        pytest.param(
+        "then its own anti-affinity": (
             pod(labels={"app": "b"}, anti=[term({"app": "a"}, HOST)]),
             [there("p", "e1", anti=[term({"app": "b"}, ZONE)])],
             {"e1": ANTI, "e2": OTHERS},
-            id="then its own anti-affinity",
         ),
-        pytest.param(
+        "pods that are leaving still count": (
             pod(anti=[term({"app": "a"}, ZONE)]),
             [there("p", "e1", terminating=True)],
             {"e1": ANTI, "e2": ANTI},
-            id="pods that are leaving still count",
         ),
-        pytest.param(
-            pod(anti=[term(None, ZONE)]), [there("p", "e1")], {}, id="no selector matches no pod"
-        ),
-    ],
+        "no selector matches no pod": (pod(anti=[term(None, ZONE)]), [there("p", "e1")], {}),
+    },
 )
 def test_filter(wanted: Pod, items: list[Object], expected: dict[str, str]) -> None:
     assert rejected(wanted, *items) == expected
@@ -182,39 +169,28 @@ def test_on_trial_the_first_pod_rule_can_become_true() -> None:
 SPACES = (namespace("default"), namespace("red", {"team": "x"}), namespace("blue", {"team": "y"}))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "seen"),
-    [
-        pytest.param(in_spaces(A, HOST), {"default"}, id="nothing said: its own"),
-        pytest.param(in_spaces(A, HOST, named=["blue"]), {"blue"}, id="by name"),
-        pytest.param(in_spaces(A, HOST, spaces=TEAM), {"red"}, id="by label"),
-        pytest.param(
-            in_spaces(A, HOST, spaces=TEAM, named=["blue"]), {"red", "blue"}, id="by both"
-        ),
-        pytest.param(
-            in_spaces(A, HOST, spaces=selector()), {"default", "red", "blue", "none"}, id="all"
-        ),
-        pytest.param(
+    {
+        "nothing said: its own": (in_spaces(A, HOST), {"default"}),
+        "by name": (in_spaces(A, HOST, named=["blue"]), {"blue"}),
+        "by label": (in_spaces(A, HOST, spaces=TEAM), {"red"}),
+        "by both": (in_spaces(A, HOST, spaces=TEAM, named=["blue"]), {"red", "blue"}),
+        "all": (in_spaces(A, HOST, spaces=selector()), {"default", "red", "blue", "none"}),
+        "those with the label": (
             in_spaces(A, HOST, spaces=selector(None, expression("team", "Exists"))),
             {"red", "blue"},
-            id="those with the label",
         ),
-        pytest.param(
+        "one that only excludes means all, the excluded ones too": (
             in_spaces(A, HOST, spaces=selector(None, expression("team", "NotIn", "x"))),
             {"default", "red", "blue", "none"},
-            id="one that only excludes means all, the excluded ones too",
         ),
-        pytest.param(
+        "so does one for those without the label": (
             in_spaces(A, HOST, spaces=selector(None, expression("team", "DoesNotExist"))),
             {"default", "red", "blue", "none"},
-            id="so does one for those without the label",
         ),
-        pytest.param(
-            in_spaces(A, HOST, spaces=selector({"team": "z"})),
-            set(),
-            id="by a label no namespace has",
-        ),
-    ],
+        "by a label no namespace has": (in_spaces(A, HOST, spaces=selector({"team": "z"})), set()),
+    },
 )
 def test_namespaces_of_the_pods_own_terms(wanted: PodAffinityTerm, seen: set[str]) -> None:
     names = {"default": "e1", "red": "e2", "blue": "w1", "none": "x"}
@@ -225,27 +201,25 @@ def test_namespaces_of_the_pods_own_terms(wanted: PodAffinityTerm, seen: set[str
     assert {space for space, where in names.items() if where in found} == seen
 
 
-@pytest.mark.parametrize(
+@cases(
     ("declared", "own", "minded"),
-    [
-        pytest.param(in_spaces(A, HOST), "blue", True, id="nothing said: its owner's"),
-        pytest.param(in_spaces(A, HOST), "red", False, id="not another one"),
-        pytest.param(in_spaces(A, HOST, spaces=TEAM), "red", True, id="by label"),
-        pytest.param(in_spaces(A, HOST, spaces=TEAM), "default", False, id="without the label"),
-        pytest.param(in_spaces(A, HOST, spaces=selector()), "none", True, id="all"),
-        pytest.param(
+    {
+        "nothing said: its owner's": (in_spaces(A, HOST), "blue", True),
+        "not another one": (in_spaces(A, HOST), "red", False),
+        "by label": (in_spaces(A, HOST, spaces=TEAM), "red", True),
+        "without the label": (in_spaces(A, HOST, spaces=TEAM), "default", False),
+        "all": (in_spaces(A, HOST, spaces=selector()), "none", True),
+        "here one that only excludes does exclude": (
             in_spaces(A, HOST, spaces=selector(None, expression("team", "NotIn", "x"))),
             "red",
             False,
-            id="here one that only excludes does exclude",
         ),
-        pytest.param(
+        "an unknown namespace has no labels": (
             in_spaces(A, HOST, spaces=selector(None, expression("team", "NotIn", "x"))),
             "none",
             True,
-            id="an unknown namespace has no labels",
         ),
-    ],
+    },
 )
 def test_namespaces_of_the_terms_of_others(
     declared: PodAffinityTerm, own: str, minded: bool
@@ -276,24 +250,22 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
 # Score --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "wanted", "items", "expected"),
-    [
-        pytest.param(
+    {
+        "what it prefers less what it avoids": (
             InterPodAffinityScore(),
             pod(prefers=[(10, term({"app": "a"}, ZONE))], avoids=[(4, term({"app": "a"}, HOST))]),
             [there("p", "e1")],
             {"e1": 60, "e2": 100, "w1": 0, "x": 0},
-            id="what it prefers less what it avoids",
         ),
-        pytest.param(
+        "required affinity of others counts a little": (
             InterPodAffinityScore(),
             pod(labels={"app": "b"}),
             [there("p", "e1", affinity=[term({"app": "b"}, HOST)])],
             {"e1": 100, "e2": 0, "w1": 0, "x": 0},
-            id="required affinity of others counts a little",
         ),
-        pytest.param(
+        "what others prefer and avoid": (
             InterPodAffinityScore(),
             pod(labels={"app": "b"}),
             [
@@ -301,9 +273,8 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
                 there("q", "w1", avoids=[(2, term({"app": "b"}, ZONE))]),
             ],
             {"e1": 100, "e2": 40, "w1": 0, "x": 40},
-            id="what others prefer and avoid",
         ),
-        pytest.param(
+        "the weight of required affinity is given": (
             InterPodAffinityScore(5),
             pod(labels={"app": "b"}, prefers=[(4, term({"app": "a"}, HOST))]),
             [
@@ -311,9 +282,8 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
                 there("q", "w1"),
             ],
             {"e1": 100, "e2": 0, "w1": 80, "x": 0},
-            id="the weight of required affinity is given",
         ),
-        pytest.param(
+        "others are ignored only where the pod itself prefers nothing": (
             InterPodAffinityScore(0, ignore_preferred_of_existing=True),
             pod(labels={"app": "b"}, prefers=[(2, term({"app": "c"}, HOST))]),
             [
@@ -321,9 +291,8 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
                 there("q", "w1", labels={"app": "c"}),
             ],
             {"e1": 100, "e2": 0, "w1": 66, "x": 0},
-            id="others are ignored only where the pod itself prefers nothing",
         ),
-        pytest.param(
+        "scaled in doubles: 71 of 79": (
             InterPodAffinityScore(),
             pod(prefers=[(1, term({"app": "a"}, ZONE)), (1, term({"app": "a"}, HOST))]),
             [
@@ -331,9 +300,8 @@ def test_a_namespace_that_gets_the_label_counts_from_then_on() -> None:
                 *(there(f"q{i}", "e2") for i in range(21)),
             ],
             {"e1": 100, "e2": 89, "w1": 0, "x": 0},
-            id="scaled in doubles: 71 of 79",
         ),
-    ],
+    },
 )
 def test_score(
     rule: InterPodAffinityScore, wanted: Pod, items: list[Object], expected: dict[str, int]
@@ -353,38 +321,31 @@ def test_scaling_divides_first() -> None:
     assert found.tolist() == [0, 57, 100]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ignore", "own", "items", "scored"),
-    [
-        pytest.param(False, [], [], False, id="no preferences"),
-        pytest.param(
-            False, [(5, term({"app": "a"}, ZONE))], [], False, id="no pod that is preferred"
-        ),
-        pytest.param(
+    {
+        "no preferences": (False, [], [], False),
+        "no pod that is preferred": (False, [(5, term({"app": "a"}, ZONE))], [], False),
+        "or none on a node with the label": (
             False,
             [(5, term({"app": "a"}, ZONE))],
             [there("p", "x")],
             False,
-            id="or none on a node with the label",
         ),
-        pytest.param(
+        "a pod that is preferred": (
             False,
             [(5, term({"app": "a"}, ZONE))],
             [there("p", "e1")],
             True,
-            id="a pod that is preferred",
         ),
-        pytest.param(
+        "also where it comes to nothing in the end": (
             False,
             [(5, term({"app": "a"}, ZONE)), (5, term({"app": "a"}, HOST))],
             [there("p", "e1")],
             True,
-            id="also where it comes to nothing in the end",
         ),
-        pytest.param(
-            True, [], [there("p", "e1", prefers=[(1, term(selector(), ZONE))])], False, id="ignored"
-        ),
-    ],
+        "ignored": (True, [], [there("p", "e1", prefers=[(1, term(selector(), ZONE))])], False),
+    },
 )
 def test_who_leaves_itself_out(
     ignore: bool, own: list[Any], items: list[Object], scored: bool

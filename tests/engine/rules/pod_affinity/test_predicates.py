@@ -6,8 +6,6 @@ topology domain unavailable: MatchInterPodAffinity then walks pods, by rules of 
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     Said,
@@ -21,6 +19,7 @@ from builders import (
     term,
     view,
 )
+from cases import cases
 from podium.engine.rules.pod_affinity import (
     InterPodAffinityPriority,
     MatchInterPodAffinity,
@@ -40,17 +39,16 @@ X = {"app": "x"}
 Y = {"app": "y"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "fast", "slow"),
-    [
-        pytest.param(
+    {
+        "affinity to one term is the same rule": (
             [pod("x", node="a", labels=X)],
             pod(affinity=[term(X)]),
             {"a": FITS, "b": OWN, "c": OWN},
             {"a": FITS, "b": OWN, "c": OWN},
-            id="affinity to one term is the same rule",
         ),
-        pytest.param(
+        "a pod that meets all terms in all topologies is enough": (
             [
                 pod("x", node="a", labels={**X, "tier": "t"}),
                 pod("z", node="b", labels={**X, "tier": "t"}),
@@ -58,93 +56,80 @@ Y = {"app": "y"}
             pod(affinity=[term(X, "zone"), term({"tier": "t"}, "rack")]),
             {"a": FITS, "b": FITS, "c": OWN},
             {"a": FITS, "b": FITS, "c": OWN},
-            id="a pod that meets all terms in all topologies is enough",
         ),
-        pytest.param(
+        "one pod must share every topology, not one pod for each": (
             [pod("x", node="d", labels=X), pod("z", node="b", labels=X)],
             pod(affinity=[term(X, "zone"), term(X, "disk")]),
             {"a": FITS, "b": FITS, "c": OWN},
             {"a": OWN, "b": FITS, "c": OWN},
-            id="one pod must share every topology, not one pod for each",
         ),
-        pytest.param(
+        "the first of a group may start anywhere, also where the key is missing": (
             [],
             pod(labels=X, affinity=[term(X)]),
             {"a": FITS, "b": FITS, "c": FITS},
             {"a": FITS, "b": FITS, "c": FITS},
-            id="the first of a group may start anywhere, also where the key is missing",
         ),
-        pytest.param(
+        "but not one that means others": (
             [],
             pod(labels=Y, affinity=[term(X)]),
             {"a": OWN, "b": OWN, "c": OWN},
             {"a": OWN, "b": OWN, "c": OWN},
-            id="but not one that means others",
         ),
-        pytest.param(
+        "a pod where no key is counts as one that exists only for the slow rule": (
             [pod("x", node="c", labels=X)],
             pod(labels=X, affinity=[term(X)]),
             {"a": FITS, "b": FITS, "c": FITS},
             {"a": OWN, "b": OWN, "c": OWN},
-            id="a pod where no key is counts as one that exists only for the slow rule",
         ),
-        pytest.param(
+        "anti-affinity is broken by a pod that meets all terms": (
             [pod("x", node="a", labels={**X, "tier": "t"})],
             pod(anti=[term(X), term({"tier": "t"})]),
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
-            id="anti-affinity is broken by a pod that meets all terms",
         ),
-        pytest.param(
+        "a pod that meets one of two anti-affinity terms breaks the fast rule only": (
             [pod("x", node="a", labels=X)],
             pod(anti=[term(X), term(Y)]),
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
             {"a": FITS, "b": FITS, "c": FITS},
-            id="a pod that meets one of two anti-affinity terms breaks the fast rule only",
         ),
-        pytest.param(
+        "and it must share all topologies, not one": (
             [pod("x", node="a", labels=X)],
             pod(anti=[term(X, "zone"), term(X, "rack")]),
             {"a": OWN_ANTI, "b": OWN_ANTI, "c": FITS},
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
-            id="and it must share all topologies, not one",
         ),
-        pytest.param(
+        "the anti-affinity of placed pods is the same rule": (
             [pod("x", node="a", anti=[term(Y)])],
             pod(labels=Y),
             {"a": EXISTING, "b": FITS, "c": FITS},
             {"a": EXISTING, "b": FITS, "c": FITS},
-            id="the anti-affinity of placed pods is the same rule",
         ),
-        pytest.param(
+        "each of their terms counts by itself in both rules": (
             [pod("x", node="a", anti=[term(Y), term({"none": "such"})])],
             pod(labels=Y),
             {"a": EXISTING, "b": FITS, "c": FITS},
             {"a": EXISTING, "b": FITS, "c": FITS},
-            id="each of their terms counts by itself in both rules",
         ),
-        pytest.param(
+        "a pod that is being deleted counts fully": (
             [pod("x", node="a", labels=X, terminating=True)],
             pod(anti=[term(X)]),
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
-            id="a pod that is being deleted counts fully",
         ),
-        pytest.param(
+        "pods of another namespace are not meant": (
             [pod("x", namespace="other", node="a", labels=X)],
             pod(anti=[term(X)]),
             {"a": FITS, "b": FITS, "c": FITS},
             {"a": FITS, "b": FITS, "c": FITS},
-            id="pods of another namespace are not meant",
         ),
-        pytest.param(
+        "unless it is named": (
             [pod("x", namespace="other", node="a", labels=X)],
             pod(anti=[term(X, namespaces=["other"])]),
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
             {"a": OWN_ANTI, "b": FITS, "c": FITS},
-            id="unless it is named",
         ),
-    ],
+    },
 )
 def test_inter_pod_affinity_by_counts_and_by_walking(
     others: list[Pod], wanted: Pod, fast: dict[str, Said], slow: dict[str, Said]
@@ -200,42 +185,37 @@ def test_affinity_already_met_is_not_looked_for_on_unknown_nodes() -> None:
     assert 'node "ghost" not found' in str(found["b"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "expected"),
-    [
-        pytest.param(
+    {
+        "an invalid anti-affinity selector of a placed pod is an error for every pod": (
             [pod("x", node="a", anti=[term(BROKEN)])],
             pod("web"),
-            "Failed to get all terms that pod default/web matches, err: "
-            '"Near" is not a valid pod selector operator',
-            id="an invalid anti-affinity selector of a placed pod is an error for every pod",
+            (
+                "Failed to get all terms that pod default/web matches, err: "
+                '"Near" is not a valid pod selector operator'
+            ),
         ),
-        pytest.param(
+        "an invalid affinity selector is an error as soon as there is a pod": (
             [pod("x", node="a")],
             pod("web", affinity=[term(BROKEN)]),
-            "Cannot schedule pod default/web onto node a, because of PodAffinity, err: "
-            '"Near" is not a valid pod selector operator',
-            id="an invalid affinity selector is an error as soon as there is a pod",
+            (
+                "Cannot schedule pod default/web onto node a, because of PodAffinity, err: "
+                '"Near" is not a valid pod selector operator'
+            ),
         ),
-        pytest.param(
+        "without any pod it is affinity that is not met": (
             [],
             pod("web", affinity=[term(BROKEN)]),
             OWN,
-            id="without any pod it is affinity that is not met",
         ),
-        pytest.param(
+        "an invalid anti-affinity selector counts as broken": (
             [pod("x", node="a")],
             pod("web", anti=[term(BROKEN)]),
             OWN_ANTI,
-            id="an invalid anti-affinity selector counts as broken",
         ),
-        pytest.param(
-            [],
-            pod("web", anti=[term(BROKEN)]),
-            FITS,
-            id="unless there is no other pod",
-        ),
-    ],
+        "unless there is no other pod": ([], pod("web", anti=[term(BROKEN)]), FITS),
+    },
 )
 def test_selectors_that_cannot_be_compiled(others: list[Pod], wanted: Pod, expected: Said) -> None:
     assert judged(MatchInterPodAffinity(), wanted, view(A, *others))["a"] == expected
@@ -269,13 +249,13 @@ def test_preferences_do_not_see_pods_on_unknown_nodes() -> None:
     assert found == {"a": 0, "b": 0}
 
 
-@pytest.mark.parametrize(
+@cases(
     "stranger",
-    [
-        pytest.param(pod("x", node="ghost", prefers=[(1, term(BROKEN))]), id="preferred affinity"),
-        pytest.param(pod("x", node="ghost", avoids=[(1, term(BROKEN))]), id="preferred distance"),
-        pytest.param(pod("x", node="ghost", affinity=[term(BROKEN)]), id="required affinity"),
-    ],
+    {
+        "preferred affinity": pod("x", node="ghost", prefers=[(1, term(BROKEN))]),
+        "preferred distance": pod("x", node="ghost", avoids=[(1, term(BROKEN))]),
+        "required affinity": pod("x", node="ghost", affinity=[term(BROKEN)]),
+    },
 )
 def test_an_invalid_preference_on_an_unknown_node_is_never_compiled(stranger: Pod) -> None:
     assert scored(InterPodAffinityPriority(), pod(), view(A, B, stranger)) == {"a": 0, "b": 0}
@@ -301,69 +281,44 @@ Z1 = node("z1", labels={"zone": "1"})
 Z2 = node("z2", labels={"zone": "2"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "expected"),
-    [
-        pytest.param([], pod(prefers=[(5, term(X))]), [0, 0, 0], id="no matching pod"),
-        pytest.param(on("z1", 1), pod(prefers=[(5, term(X))]), [10, 0, 0], id="a matching pod"),
-        pytest.param(
-            on("z1", 1), pod(avoids=[(5, term(X))]), [0, 10, 10], id="one that it dislikes"
-        ),
-        pytest.param(
-            [*on("z1", 1), *on("z2", 2)],
-            pod(prefers=[(5, term(X))]),
-            [5, 10, 0],
-            id="more is better",
-        ),
-        pytest.param(
+    {
+        "no matching pod": ([], pod(prefers=[(5, term(X))]), [0, 0, 0]),
+        "a matching pod": (on("z1", 1), pod(prefers=[(5, term(X))]), [10, 0, 0]),
+        "one that it dislikes": (on("z1", 1), pod(avoids=[(5, term(X))]), [0, 10, 10]),
+        "more is better": ([*on("z1", 1), *on("z2", 2)], pod(prefers=[(5, term(X))]), [5, 10, 0]),
+        "zero lies in between": (
             [*on("z1", 1), *on("z2", 1, labels={"app": "y"})],
             pod(prefers=[(4, term(X))], avoids=[(1, term({"app": "y"}))]),
             [10, 0, 2],
-            id="zero lies in between",
         ),
-        pytest.param(
-            on("z1", 1, labels={}, prefers=[(3, term(X))]),
-            pod(labels=X),
-            [10, 0, 0],
-            id="being liked",
-        ),
-        pytest.param(
+        "being liked": (on("z1", 1, labels={}, prefers=[(3, term(X))]), pod(labels=X), [10, 0, 0]),
+        "being disliked": (
             on("z1", 1, labels={}, avoids=[(3, term(X))]),
             pod(labels=X),
             [0, 10, 10],
-            id="being disliked",
         ),
-        pytest.param(
+        "being required, at the weight of the profile": (
             on("z1", 1, labels={}, affinity=[term(X)]),
             pod(labels=X),
             [10, 0, 0],
-            id="being required, at the weight of the profile",
         ),
-        pytest.param(
+        "required distance is the predicate's matter": (
             on("z1", 1, labels={}, anti=[term(X)]),
             pod(labels=X),
             [0, 0, 0],
-            id="required distance is the predicate's matter",
         ),
-        pytest.param(
-            on("z1", 1), pod(prefers=[(5, term(X, ""))]), [0, 0, 0], id="an empty key never matches"
-        ),
-        pytest.param(
-            on("plain", 1), pod(prefers=[(5, term(X))]), [0, 0, 0], id="nor does a missing one"
-        ),
-        pytest.param(
+        "an empty key never matches": (on("z1", 1), pod(prefers=[(5, term(X, ""))]), [0, 0, 0]),
+        "nor does a missing one": (on("plain", 1), pod(prefers=[(5, term(X))]), [0, 0, 0]),
+        "pods that are being deleted count": (
             on("z1", 1, terminating=True),
             pod(prefers=[(5, term(X))]),
             [10, 0, 0],
-            id="pods that are being deleted count",
         ),
-        pytest.param(
-            on("z1", 1), pod(prefers=[(5, term(None))]), [0, 0, 0], id="no selector, no pods"
-        ),
-        pytest.param(
-            on("z1", 1), pod(prefers=[(5, term({}))]), [10, 0, 0], id="an empty one, all pods"
-        ),
-    ],
+        "no selector, no pods": (on("z1", 1), pod(prefers=[(5, term(None))]), [0, 0, 0]),
+        "an empty one, all pods": (on("z1", 1), pod(prefers=[(5, term({}))]), [10, 0, 0]),
+    },
 )
 def test_preferred_pod_affinity(others: list[Pod], wanted: Pod, expected: list[int]) -> None:
     found = scored(InterPodAffinityPriority(), wanted, view(Z1, Z2, PLAIN, *others))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     Said,
@@ -15,6 +13,7 @@ from builders import (
     term,
     view,
 )
+from cases import cases
 from podium.engine.rows.rows import ManyRows, OneRow, as_array
 from podium.engine.rules.resources.predicates import (
     BalancedResourceAllocation,
@@ -35,51 +34,44 @@ def short_of(*names: str) -> tuple[str, ...]:
     return tuple(f"Insufficient {name}" for name in names)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "expected"),
-    [
-        pytest.param(pod(), (), id="a pod that wants nothing needs only a place"),
-        pytest.param(pod(requests={"cpu": 2, "memory": 10}), (), id="an exact fit"),
-        pytest.param(pod(requests={"cpu": "2001m"}), short_of("cpu"), id="one thousandth too many"),
-        pytest.param(
+    {
+        "a pod that wants nothing needs only a place": (pod(), ()),
+        "an exact fit": (pod(requests={"cpu": 2, "memory": 10}), ()),
+        "one thousandth too many": (pod(requests={"cpu": "2001m"}), short_of("cpu")),
+        "everything that falls short is reported": (
             pod(requests={"cpu": 3, "memory": 11, "ephemeral-storage": 1, GPU: 2}),
             short_of("cpu", "memory", "ephemeral-storage", GPU),
-            id="everything that falls short is reported",
         ),
-        pytest.param(
+        "other resources are reported by name": (
             pod(requests={"example.com/z": 1, "example.com/a": 1}),
             short_of("example.com/a", "example.com/z"),
-            id="other resources are reported by name",
         ),
-        pytest.param(
+        "the largest init container counts": (
             pod(requests={"cpu": 1}, init=[container({"cpu": 3})]),
             short_of("cpu"),
-            id="the largest init container counts",
         ),
-        pytest.param(
+        "as a maximum, not in addition": (
             pod(
                 containers=[container({"cpu": 1}), container({"cpu": 1})],
                 init=[container({"cpu": 2})],
             ),
             (),
-            id="as a maximum, not in addition",
         ),
-        pytest.param(
+        "containers add up": (
             pod(containers=[container({"cpu": "1.5"}), container({"cpu": 1})]),
             short_of("cpu"),
-            id="containers add up",
         ),
-        pytest.param(
+        "names that are no resources of a node are ignored": (
             pod(requests={"storage": 100, "requests.example.com/x": 100}),
             (),
-            id="names that are no resources of a node are ignored",
         ),
-        pytest.param(
+        "a name that only contains the native prefix is counted": (
             pod(requests={"notkubernetes.io/x": 1}),
             short_of("notkubernetes.io/x"),
-            id="a name that only contains the native prefix is counted",
         ),
-    ],
+    },
 )
 def test_resources(wanted: Pod, expected: Said) -> None:
     columns = view(
@@ -110,12 +102,12 @@ def test_an_overcommitted_node_rejects_what_wants_anything() -> None:
     assert judged(PodFitsResources(), pod(requests={"memory": 1}), columns)["n"] == short_of("cpu")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "expected"),
-    [
-        pytest.param(pod(requests={GPU: 0}), short_of("cpu"), id="a container that names it"),
-        pytest.param(pod(init=[container({GPU: 0})]), (), id="an init container does not"),
-    ],
+    {
+        "a container that names it": (pod(requests={GPU: 0}), short_of("cpu")),
+        "an init container does not": (pod(init=[container({GPU: 0})]), ()),
+    },
 )
 def test_naming_a_resource_with_zero_is_wanting_something(wanted: Pod, expected: Said) -> None:
     columns = view(node("n", cpu=1), pod("x", node="n", requests={"cpu": 2}))
@@ -143,15 +135,15 @@ def test_finished_pods_are_invisible() -> None:
     assert judged(PodFitsResources(), pod(), columns)["n"] == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("used", "wanted", "expected"),
-    [
-        pytest.param([BIG], BIG - 1, short_of("memory"), id="up to the largest number"),
-        pytest.param([BIG], BIG, (), id="beyond it the sum is negative, and fits"),
-        pytest.param([BIG, BIG], 1, (), id="what runs may be negative already"),
-        pytest.param([BIG, BIG, BIG, BIG], 1, (), id="four times a quarter is nothing"),
-        pytest.param([BIG - 1], BIG, short_of("memory"), id="just below the wrap"),
-    ],
+    {
+        "up to the largest number": ([BIG], BIG - 1, short_of("memory")),
+        "beyond it the sum is negative, and fits": ([BIG], BIG, ()),
+        "what runs may be negative already": ([BIG, BIG], 1, ()),
+        "four times a quarter is nothing": ([BIG, BIG, BIG, BIG], 1, ()),
+        "just below the wrap": ([BIG - 1], BIG, short_of("memory")),
+    },
 )
 def test_sums_wrap_at_64_bits(used: list[int], wanted: int, expected: Said) -> None:
     columns = view(
@@ -187,35 +179,31 @@ IGNORING = PodFitsResources(ignored=frozenset({"example.com/gpu", "hugepages-2Mi
 NO_GPU = ("Insufficient example.com/gpu",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "expected"),
-    [
-        pytest.param([], pod(requests={"example.com/gpu": 1}), FITS, id="left to the extender"),
-        pytest.param(
+    {
+        "left to the extender": ([], pod(requests={"example.com/gpu": 1}), FITS),
+        "only extended resources can be left to it": (
             [],
             pod(requests={"hugepages-2Mi": "2Mi"}),
             ("Insufficient hugepages-2Mi",),
-            id="only extended resources can be left to it",
         ),
-        pytest.param(
+        "checked after all next to a pod on an unknown node": (
             [STRANGER],
             pod(requests={"example.com/gpu": 1}),
             NO_GPU,
-            id="checked after all next to a pod on an unknown node",
         ),
-        pytest.param(
+        "checked after all when the pod's own selector is invalid": (
             [pod("x", node="a")],
             pod(requests={"example.com/gpu": 1}, anti=[term(BROKEN)]),
             NO_GPU,
-            id="checked after all when the pod's own selector is invalid",
         ),
-        pytest.param(
+        "checked after all when the selector of a placed pod is invalid": (
             [pod("x", node="a", anti=[term(BROKEN)])],
             pod(requests={"example.com/gpu": 1}),
             NO_GPU,
-            id="checked after all when the selector of a placed pod is invalid",
         ),
-    ],
+    },
 )
 def test_resources_left_to_an_extender(others: list[Pod], wanted: Pod, expected: Said) -> None:
     assert judged(IGNORING, wanted, view(A, *others))["a"] == expected
@@ -226,16 +214,16 @@ Shape = tuple[tuple[int, int], ...]
 FALLING: Shape = ((0, 10), (100, 0))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("cpu", "memory", "expected"),
-    [
-        pytest.param("3", 5000, (3, 6, 7, 4), id="the worked value"),
-        pytest.param("0", 0, (10, 0, 10, 10), id="an explicit zero stays zero"),
-        pytest.param("4", 10000, (0, 10, 0, 0), id="full"),
-        pytest.param("5", 0, (5, 0, 0, 5), id="more than there is of one"),
-        pytest.param("2", 10000, (2, 7, 0, 2), id="half of one, all of the other"),
-        pytest.param("200m", 500, (9, 0, 10, 10), id="five percent"),
-    ],
+    {
+        "the worked value": ("3", 5000, (3, 6, 7, 4)),
+        "an explicit zero stays zero": ("0", 0, (10, 0, 10, 10)),
+        "full": ("4", 10000, (0, 10, 0, 0)),
+        "more than there is of one": ("5", 0, (5, 0, 0, 5)),
+        "half of one, all of the other": ("2", 10000, (2, 7, 0, 2)),
+        "five percent": ("200m", 500, (9, 0, 10, 10)),
+    },
 )
 def test_how_full(cpu: str, memory: int, expected: tuple[int, ...]) -> None:
     columns = view(node("n", cpu=4, memory=10000))
@@ -271,31 +259,31 @@ def test_a_node_without_capacity() -> None:
     assert scored(RequestedToCapacityRatioPriority(), pod(), columns)["n"] == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("shape", "used", "expected"),
-    [
-        pytest.param(FALLING, 0, 10, id="empty"),
-        pytest.param(FALLING, 5, 10, id="truncation toward zero rounds up on the way down"),
-        pytest.param(FALLING, 10, 9, id="a tenth"),
-        pytest.param(FALLING, 11, 9, id="a bit more"),
-        pytest.param(FALLING, 50, 5, id="half"),
-        pytest.param(FALLING, 100, 0, id="full"),
-        pytest.param(((0, 0), (100, 10)), 5, 0, id="on the way up it rounds down"),
-        pytest.param(((0, 0), (100, 10)), 99, 9, id="nearly full"),
-        pytest.param(((30, 2), (60, 8)), 10, 2, id="before the first point its score holds"),
-        pytest.param(((30, 2), (60, 8)), 30, 2, id="at the first point"),
-        pytest.param(((30, 2), (60, 8)), 31, 2, id="a little after"),
-        pytest.param(((30, 2), (60, 8)), 45, 5, id="in the middle"),
-        pytest.param(((30, 2), (60, 8)), 60, 8, id="at the last point"),
-        pytest.param(((30, 2), (60, 8)), 90, 8, id="after the last point its score holds"),
-        pytest.param(((50, 7),), 10, 7, id="a single point is a constant"),
-        pytest.param(((50, 7),), 90, 7, id="on both sides"),
-        pytest.param(((0, 0), (50, 10), (100, 0)), 25, 5, id="up"),
-        pytest.param(((0, 0), (50, 10), (100, 0)), 50, 10, id="to the top"),
-        pytest.param(((0, 0), (50, 10), (100, 0)), 51, 10, id="and down, rounded up"),
-        pytest.param(((0, 0), (50, 10), (100, 0)), 75, 5, id="again"),
-        pytest.param(((0, 0), (50, 10), (100, 0)), 101, 0, id="more than full counts as full"),
-    ],
+    {
+        "empty": (FALLING, 0, 10),
+        "truncation toward zero rounds up on the way down": (FALLING, 5, 10),
+        "a tenth": (FALLING, 10, 9),
+        "a bit more": (FALLING, 11, 9),
+        "half": (FALLING, 50, 5),
+        "full": (FALLING, 100, 0),
+        "on the way up it rounds down": (((0, 0), (100, 10)), 5, 0),
+        "nearly full": (((0, 0), (100, 10)), 99, 9),
+        "before the first point its score holds": (((30, 2), (60, 8)), 10, 2),
+        "at the first point": (((30, 2), (60, 8)), 30, 2),
+        "a little after": (((30, 2), (60, 8)), 31, 2),
+        "in the middle": (((30, 2), (60, 8)), 45, 5),
+        "at the last point": (((30, 2), (60, 8)), 60, 8),
+        "after the last point its score holds": (((30, 2), (60, 8)), 90, 8),
+        "a single point is a constant": (((50, 7),), 10, 7),
+        "on both sides": (((50, 7),), 90, 7),
+        "up": (((0, 0), (50, 10), (100, 0)), 25, 5),
+        "to the top": (((0, 0), (50, 10), (100, 0)), 50, 10),
+        "and down, rounded up": (((0, 0), (50, 10), (100, 0)), 51, 10),
+        "again": (((0, 0), (50, 10), (100, 0)), 75, 5),
+        "more than full counts as full": (((0, 0), (50, 10), (100, 0)), 101, 0),
+    },
 )
 def test_broken_lines(shape: Shape, used: int, expected: int) -> None:
     columns = view(node("n", cpu="100", memory=100))
@@ -346,17 +334,17 @@ def test_scores_that_do_not_fit_are_the_lowest_for_one_node_as_for_many() -> Non
     assert rule.score(wanted, OneRow(columns, int(columns.nodes.order[0]))) == -(2**63)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("limits", "init", "expected"),
-    [
-        pytest.param({}, {}, 0, id="no limits"),
-        pytest.param({"cpu": 4}, {}, 1, id="cpu that is there"),
-        pytest.param({"cpu": 5}, {}, 0, id="cpu that is not"),
-        pytest.param({"cpu": 5, "memory": 1}, {}, 1, id="one of the two is enough"),
-        pytest.param({"cpu": 0, "memory": 0}, {}, 0, id="zero is no limit"),
-        pytest.param({"cpu": 1}, {"cpu": 5}, 0, id="the largest init container counts"),
-        pytest.param({}, {"cpu": 4}, 1, id="even alone"),
-    ],
+    {
+        "no limits": ({}, {}, 0),
+        "cpu that is there": ({"cpu": 4}, {}, 1),
+        "cpu that is not": ({"cpu": 5}, {}, 0),
+        "one of the two is enough": ({"cpu": 5, "memory": 1}, {}, 1),
+        "zero is no limit": ({"cpu": 0, "memory": 0}, {}, 0),
+        "the largest init container counts": ({"cpu": 1}, {"cpu": 5}, 0),
+        "even alone": ({}, {"cpu": 4}, 1),
+    },
 )
 def test_limits(limits: dict[str, int], init: dict[str, int], expected: int) -> None:
     wanted = pod(limits=limits, init=[container(limits=init)])

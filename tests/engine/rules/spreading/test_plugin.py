@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 from builders import (
@@ -39,6 +38,7 @@ from builders_v1_36 import (
     view,
     with_args,
 )
+from cases import cases
 from podium.engine.framework.rule import AttemptError
 from podium.engine.rows.rows import ManyRows, OneRow, as_array, as_int
 from podium.engine.rows.trial_one import TrialRow
@@ -96,49 +96,39 @@ def rejected(wanted: Pod, *items: Object) -> dict[str, str]:
 EAST_FULL = {"e1": SKEWED, "e2": SKEWED, "x": MISSING}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "expected"),
-    [
-        pytest.param(wanting(spread(ZONE, 1, APP)), EAST_FULL, id="east is one ahead already"),
-        pytest.param(wanting(spread(ZONE, 2, APP)), {"x": MISSING}, id="two ahead may be allowed"),
-        pytest.param(
+    {
+        "east is one ahead already": (wanting(spread(ZONE, 1, APP)), EAST_FULL),
+        "two ahead may be allowed": (wanting(spread(ZONE, 2, APP)), {"x": MISSING}),
+        "a pod that does not count itself adds nothing": (
             wanting(spread(ZONE, 1, APP), labels={"app": "b"}),
             {"x": MISSING},
-            id="a pod that does not count itself adds nothing",
         ),
-        pytest.param(
+        "with fewer domains than wanted the smallest counts as empty": (
             wanting(spread(ZONE, 1, APP, least=3)),
             {**EAST_FULL, "w1": SKEWED, "w2": SKEWED},
-            id="with fewer domains than wanted the smallest counts as empty",
         ),
-        pytest.param(
-            wanting(spread(ZONE, 1, APP, least=2)), EAST_FULL, id="as many as wanted are enough"
-        ),
-        pytest.param(
+        "as many as wanted are enough": (wanting(spread(ZONE, 1, APP, least=2)), EAST_FULL),
+        "every constraint must be met": (
             wanting(spread(ZONE, 1, APP), spread(HOST, 1, APP)),
             {**EAST_FULL, "w1": SKEWED},
-            id="every constraint must be met",
         ),
-        pytest.param(
+        "by host name nodes count one by one": (
             wanting(spread(HOST, 1, APP)),
             {"e1": SKEWED, "w1": SKEWED},
-            id="by host name nodes count one by one",
         ),
-        pytest.param(wanting(spread(ZONE, 1, None)), {"x": MISSING}, id="no selector, no pods"),
-        pytest.param(
+        "no selector, no pods": (wanting(spread(ZONE, 1, None)), {"x": MISSING}),
+        "an empty selector counts no other pod, but matches the pod itself": (
             wanting(spread(ZONE, 1, selector())),
             {"x": MISSING},
-            id="an empty selector counts no other pod, but matches the pod itself",
         ),
-        pytest.param(
+        "pods of other namespaces do not count": (
             wanting(spread(ZONE, 1, APP), namespace="other"),
             {"x": MISSING},
-            id="pods of other namespaces do not count",
         ),
-        pytest.param(
-            wanting(spread(ZONE, 1, APP, when=SOFT)), {}, id="soft constraints reject nothing"
-        ),
-    ],
+        "soft constraints reject nothing": (wanting(spread(ZONE, 1, APP, when=SOFT)), {}),
+    },
 )
 def test_hard_constraints(wanted: Pod, expected: dict[str, str]) -> None:
     assert rejected(wanted) == expected
@@ -157,24 +147,19 @@ def test_pods_that_are_leaving_do_not_count() -> None:
     assert rejected(wanting(spread(ZONE, 1, APP)), *CLUSTER, leaving) == EAST_FULL
 
 
-@pytest.mark.parametrize(
+@cases(
     ("keys", "labels", "expected"),
-    [
-        pytest.param((), {"app": "a", "v": "1"}, {"e1": SKEWED}, id="without keys"),
-        pytest.param(
-            ("v",), {"app": "a", "v": "1"}, {"w1": SKEWED}, id="only pods of the same version"
-        ),
-        pytest.param(("v",), {"app": "a", "v": "2"}, {"e1": SKEWED}, id="of this version are two"),
-        pytest.param(
-            ("v",), {"app": "a"}, {"e1": SKEWED}, id="a key that the pod lacks is not read"
-        ),
-        pytest.param(
+    {
+        "without keys": ((), {"app": "a", "v": "1"}, {"e1": SKEWED}),
+        "only pods of the same version": (("v",), {"app": "a", "v": "1"}, {"w1": SKEWED}),
+        "of this version are two": (("v",), {"app": "a", "v": "2"}, {"e1": SKEWED}),
+        "a key that the pod lacks is not read": (("v",), {"app": "a"}, {"e1": SKEWED}),
+        "keys that are there are still read": (
             ("v", "other"),
             {"app": "a", "v": "1"},
             {"w1": SKEWED},
-            id="keys that are there are still read",
         ),
-    ],
+    },
 )
 def test_match_label_keys(
     keys: tuple[str, ...], labels: dict[str, str], expected: dict[str, str]
@@ -190,12 +175,12 @@ def test_match_label_keys(
     assert rejected(wanting(spread(ZONE, 1, APP, shared=keys), labels=labels), *items) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chosen", "expected"),
-    [
-        pytest.param(None, {}, id="without a selector keys are not read: it matches no pod"),
-        pytest.param(selector(), {"e1": SKEWED}, id="with an empty one they make it a real one"),
-    ],
+    {
+        "without a selector keys are not read: it matches no pod": (None, {}),
+        "with an empty one they make it a real one": (selector(), {"e1": SKEWED}),
+    },
 )
 def test_match_label_keys_and_odd_selectors(
     chosen: LabelSelector | None, expected: dict[str, str]
@@ -208,13 +193,13 @@ def test_match_label_keys_and_odd_selectors(
 SSD = {"disk": "ssd"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policy", "expected"),
-    [
-        pytest.param(None, {}, id="honoured unless told: the empty zone is out of reach"),
-        pytest.param("Honor", {}, id="honoured"),
-        pytest.param("Ignore", {"e1": SKEWED, "w1": SKEWED}, id="ignored: it counts"),
-    ],
+    {
+        "honoured unless told: the empty zone is out of reach": (None, {}),
+        "honoured": ("Honor", {}),
+        "ignored: it counts": ("Ignore", {"e1": SKEWED, "w1": SKEWED}),
+    },
 )
 def test_node_affinity_policy(policy: str | None, expected: dict[str, str]) -> None:
     items = (
@@ -229,16 +214,14 @@ def test_node_affinity_policy(policy: str | None, expected: dict[str, str]) -> N
     assert rejected(wanted, *items) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("policy", "tolerant", "expected"),
-    [
-        pytest.param(
-            None, False, {"e1": SKEWED}, id="ignored unless told: the tainted zone counts"
-        ),
-        pytest.param("Ignore", False, {"e1": SKEWED}, id="ignored"),
-        pytest.param("Honor", False, {}, id="honoured: the tainted zone is out of reach"),
-        pytest.param("Honor", True, {"e1": SKEWED}, id="not for a pod that tolerates it"),
-    ],
+    {
+        "ignored unless told: the tainted zone counts": (None, False, {"e1": SKEWED}),
+        "ignored": ("Ignore", False, {"e1": SKEWED}),
+        "honoured: the tainted zone is out of reach": ("Honor", False, {}),
+        "not for a pod that tolerates it": ("Honor", True, {"e1": SKEWED}),
+    },
 )
 def test_node_taints_policy(policy: str | None, tolerant: bool, expected: dict[str, str]) -> None:
     items = (
@@ -274,13 +257,13 @@ def test_a_node_that_does_not_count_is_judged_by_the_count_of_its_zone() -> None
 # On trial -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chosen", "terminating", "fits"),
-    [
-        pytest.param(APP, False, True, id="a pod that would go makes room in its zone"),
-        pytest.param(APP, True, True, id="one that is leaving counts as gone once more"),
-        pytest.param(selector(), False, True, id="an empty selector means it here"),
-    ],
+    {
+        "a pod that would go makes room in its zone": (APP, False, True),
+        "one that is leaving counts as gone once more": (APP, True, True),
+        "an empty selector means it here": (selector(), False, True),
+    },
 )
 def test_a_pod_taken_away_on_trial(chosen: LabelSelector, terminating: bool, fits: bool) -> None:
     columns = view(
@@ -324,68 +307,51 @@ def test_removing_pods_that_were_not_counted_can_make_a_count_negative() -> None
 TWO = (zoned("e1", "east"), zoned("w1", "west"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "others", "spreads"),
-    [
-        pytest.param(pod(labels={"app": "a"}), [], False, id="no owner selects the pod"),
-        pytest.param(
-            pod(labels={"app": "a"}), [service("s", {"app": "a"})], True, id="a service does"
-        ),
-        pytest.param(
-            pod(labels={"app": "a"}), [service("s", {"app": "b"})], False, id="another service"
-        ),
-        pytest.param(
-            pod(labels={"app": "a"}), [service("s", {})], False, id="a service for all says nothing"
-        ),
-        pytest.param(
-            pod(labels={"app": "a"}), [service("s", None)], False, id="a service without selector"
-        ),
-        pytest.param(
+    {
+        "no owner selects the pod": (pod(labels={"app": "a"}), [], False),
+        "a service does": (pod(labels={"app": "a"}), [service("s", {"app": "a"})], True),
+        "another service": (pod(labels={"app": "a"}), [service("s", {"app": "b"})], False),
+        "a service for all says nothing": (pod(labels={"app": "a"}), [service("s", {})], False),
+        "a service without selector": (pod(labels={"app": "a"}), [service("s", None)], False),
+        "a service elsewhere": (
             pod(labels={"app": "a"}),
             [service("s", {"app": "a"}, namespace="other")],
             False,
-            id="a service elsewhere",
         ),
-        pytest.param(
+        "its replica set": (
             owned(pod(labels={"app": "a"}), "ReplicaSet", "r"),
             [replica_set("r", APP)],
             True,
-            id="its replica set",
         ),
-        pytest.param(
-            pod(labels={"app": "a"}), [replica_set("r", APP)], False, id="one that is not its owner"
-        ),
-        pytest.param(
+        "one that is not its owner": (pod(labels={"app": "a"}), [replica_set("r", APP)], False),
+        "an owner that is gone": (
             owned(pod(labels={"app": "a"}), "ReplicaSet", "gone"),
             [replica_set("r", APP)],
             False,
-            id="an owner that is gone",
         ),
-        pytest.param(
+        "its stateful set": (
             owned(pod(labels={"app": "a"}), "StatefulSet", "s"),
             [stateful_set("s", APP)],
             True,
-            id="its stateful set",
         ),
-        pytest.param(
+        "its replication controller": (
             owned(pod(labels={"app": "a"}), "ReplicationController", "c"),
             [controller("c", {"app": "a"})],
             True,
-            id="its replication controller",
         ),
-        pytest.param(
+        "other owners say nothing": (
             owned(pod(labels={"app": "a"}), "Job", "r"),
             [replica_set("r", APP)],
             False,
-            id="other owners say nothing",
         ),
-        pytest.param(
+        "a pod with constraints of its own gets no defaults, not even soft ones": (
             wanting(spread(HOST, 1, APP)),
             [service("s", {"app": "a"})],
             False,
-            id="a pod with constraints of its own gets no defaults, not even soft ones",
         ),
-    ],
+    },
 )
 def test_who_is_spread_by_default(wanted: Pod, others: list[Object], spreads: bool) -> None:
     found = decision(wanted, *TWO, *others, there("p1", "e1"))
@@ -474,30 +440,26 @@ def test_two_profiles_with_the_same_defaults_do_not_share_what_they_ignore() -> 
 # Scores -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "expected"),
-    [
-        pytest.param(
+    {
+        "two to one by zone: raw 3 and 1; a node without the label gets nothing": (
             wanting(spread(ZONE, 1, APP, when=SOFT)),
             {"e1": 33, "e2": 33, "w1": 100, "w2": 100, "x": 0},
-            id="two to one by zone: raw 3 and 1; a node without the label gets nothing",
         ),
-        pytest.param(
+        "two, one and none by host: raw 4, 2 and 0": (
             wanting(spread(HOST, 1, APP, when=SOFT)),
             {"e1": 0, "e2": 100, "w1": 50, "w2": 100, "x": 100},
-            id="two, one and none by host: raw 4, 2 and 0",
         ),
-        pytest.param(
+        "a larger skew evens out: raw 5 and 3": (
             wanting(spread(ZONE, 3, APP, when=SOFT)),
             {"e1": 60, "e2": 60, "w1": 100, "w2": 100, "x": 0},
-            id="a larger skew evens out: raw 5 and 3",
         ),
-        pytest.param(
+        "no pods to spread from": (
             wanting(spread(ZONE, 1, selector({"app": "none"}), when=SOFT)),
             {"e1": 100, "e2": 100, "w1": 100, "w2": 100, "x": 0},
-            id="no pods to spread from",
         ),
-    ],
+    },
 )
 def test_soft_constraints(wanted: Pod, expected: dict[str, int]) -> None:
     assert scores(PodTopologySpreadScore(), wanted, *CLUSTER) == expected

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     REGION,
@@ -19,6 +17,7 @@ from builders import (
     stateful_set,
     view,
 )
+from cases import cases
 from podium.engine.rules.spreading import (
     SelectorSpreadPriority,
     ServiceSpreadingPriority,
@@ -74,47 +73,41 @@ def test_a_region_without_a_zone_is_a_zone() -> None:
     assert scored(SelectorSpreadPriority(), pod(labels=X), columns) == {"r": 0, "s": 10}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "wanted", "counted"),
-    [
-        pytest.param([], pod(labels=X), None, id="nothing selects it: all nodes are as good"),
-        pytest.param([service("s", X)], pod(labels=X), True, id="a service"),
-        pytest.param([service("s", None)], pod(labels=X), None, id="a service without a selector"),
-        pytest.param([service("s", {})], pod(labels=X), True, id="a service that selects all"),
-        pytest.param([service("s", {})], pod(), True, id="even pods without labels"),
-        pytest.param([controller("c", X)], pod(labels=X), True, id="a replication controller"),
-        pytest.param([controller("c", {})], pod(labels=X), None, id="an empty controller selector"),
-        pytest.param([replica_set("r", selector(X))], pod(labels=X), True, id="a replica set"),
-        pytest.param([replica_set("r", selector())], pod(labels=X), None, id="an empty selector"),
-        pytest.param([stateful_set("t", selector(X))], pod(labels=X), True, id="a stateful set"),
-        pytest.param(
+    {
+        "nothing selects it: all nodes are as good": ([], pod(labels=X), None),
+        "a service": ([service("s", X)], pod(labels=X), True),
+        "a service without a selector": ([service("s", None)], pod(labels=X), None),
+        "a service that selects all": ([service("s", {})], pod(labels=X), True),
+        "even pods without labels": ([service("s", {})], pod(), True),
+        "a replication controller": ([controller("c", X)], pod(labels=X), True),
+        "an empty controller selector": ([controller("c", {})], pod(labels=X), None),
+        "a replica set": ([replica_set("r", selector(X))], pod(labels=X), True),
+        "an empty selector": ([replica_set("r", selector())], pod(labels=X), None),
+        "a stateful set": ([stateful_set("t", selector(X))], pod(labels=X), True),
+        "one invalid replica set and none of them count": (
             [replica_set("r", selector(X)), replica_set("bad", BROKEN)],
             pod(labels=X),
             None,
-            id="one invalid replica set and none of them count",
         ),
-        pytest.param(
+        "but stateful sets still do": (
             [replica_set("bad", BROKEN), stateful_set("t", selector(X))],
             pod(labels=X),
             True,
-            id="but stateful sets still do",
         ),
-        pytest.param(
+        "and invalid ones of another namespace do not matter": (
             [replica_set("r", selector(X)), replica_set("bad", BROKEN, namespace="other")],
             pod(labels=X),
             True,
-            id="and invalid ones of another namespace do not matter",
         ),
-        pytest.param(
-            [service("s", X, namespace="other")], pod(labels=X), None, id="another namespace"
-        ),
-        pytest.param(
+        "another namespace": ([service("s", X, namespace="other")], pod(labels=X), None),
+        "an invalid value is compared as it is, and then counts every pod": (
             [service("s", {"app": "-x"})],
             pod(labels={"app": "-x"}),
             True,
-            id="an invalid value is compared as it is, and then counts every pod",
         ),
-    ],
+    },
 )
 def test_who_is_spread(others: list[Object], wanted: Pod, counted: bool | None) -> None:
     columns = view(A1, PLAIN, *others, *on("a1", 1))
@@ -124,13 +117,13 @@ def test_who_is_spread(others: list[Object], wanted: Pod, counted: bool | None) 
     assert scored(ServiceSpreadingPriority(), wanted, columns) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "others",
-    [
-        pytest.param(on("a1", 1, terminating=True), id="pods that are being deleted"),
-        pytest.param(on("a1", 1, namespace="other"), id="pods of another namespace"),
-        pytest.param(on("a1", 1, labels={"app": "y"}), id="pods of another service"),
-    ],
+    {
+        "pods that are being deleted": on("a1", 1, terminating=True),
+        "pods of another namespace": on("a1", 1, namespace="other"),
+        "pods of another service": on("a1", 1, labels={"app": "y"}),
+    },
 )
 def test_who_does_not_count_for_spreading(others: list[Pod]) -> None:
     columns = view(A1, PLAIN, service("s", X), *others)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     Said,
     judged,
@@ -14,6 +12,7 @@ from builders import (
     tolerates,
     view,
 )
+from cases import cases
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rules.taints import (
     PodToleratesNodeTaints,
@@ -29,14 +28,14 @@ def said(predicate: FilterRule, wanted: Pod, one: Node) -> Said:
     return judged(predicate, wanted, view(one))[one.name]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("effect", "reasons"),
-    [
-        pytest.param("NoSchedule", TAINTS, id="NoSchedule"),
-        pytest.param("NoExecute", TAINTS, id="NoExecute"),
-        pytest.param("PreferNoSchedule", (), id="a soft taint never rejects"),
-        pytest.param("Other", (), id="an unknown effect never rejects"),
-    ],
+    {
+        "NoSchedule": ("NoSchedule", TAINTS),
+        "NoExecute": ("NoExecute", TAINTS),
+        "a soft taint never rejects": ("PreferNoSchedule", ()),
+        "an unknown effect never rejects": ("Other", ()),
+    },
 )
 def test_taints_by_effect(effect: str, reasons: Said) -> None:
     one = node(taints=[taint(effect=effect)])
@@ -47,27 +46,25 @@ def test_taints_by_effect(effect: str, reasons: Said) -> None:
 SOFT = "PreferNoSchedule"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("taints", "tolerations", "expected"),
-    [
-        pytest.param([[], [], []], [], [10, 10, 10], id="no taints"),
-        pytest.param([0, 1, 2], [], [10, 5, 0], id="the worked value"),
-        pytest.param([0, 1, 3], [], [10, 7, 0], id="thirds, truncated before they are turned over"),
-        pytest.param([1, 1, 1], [], [0, 0, 0], id="all alike is all bad"),
-        pytest.param([0, 1, 2], [tolerates("t0", "Exists")], [10, 10, 0], id="tolerated ones"),
-        pytest.param(
+    {
+        "no taints": ([[], [], []], [], [10, 10, 10]),
+        "the worked value": ([0, 1, 2], [], [10, 5, 0]),
+        "thirds, truncated before they are turned over": ([0, 1, 3], [], [10, 7, 0]),
+        "all alike is all bad": ([1, 1, 1], [], [0, 0, 0]),
+        "tolerated ones": ([0, 1, 2], [tolerates("t0", "Exists")], [10, 10, 0]),
+        "a toleration of another effect is no help": (
             [0, 1, 2],
             [tolerates("t0", "Exists", effect="NoSchedule")],
             [10, 5, 0],
-            id="a toleration of another effect is no help",
         ),
-        pytest.param(
+        "hard taints are another rule's matter": (
             [[taint("x")], [taint("y", effect="NoExecute")], []],
             [],
             [10, 10, 10],
-            id="hard taints are another rule's matter",
         ),
-    ],
+    },
 )
 def test_soft_taints(
     taints: list[int | list[Taint]], tolerations: list[Toleration], expected: list[int]

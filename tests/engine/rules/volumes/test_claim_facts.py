@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from builders import (
     volume,
 )
 from builders_v1_36 import attachment, csi_node, ephemeral, exclusive
+from cases import cases
 from podium.cluster.cache.columns import Columns
 from podium.engine.framework.rule import AttemptError, FilterRule
 from podium.engine.rows.rows import ManyRows
@@ -235,10 +235,10 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
     check((*BOUND, ("claim", "p0-e", "v1", False), *given_limits, *history, last))
 
 
-@pytest.mark.parametrize(
+@cases(
     "history",
-    [
-        pytest.param(
+    {
+        "a volume changes that the pod and a placed pod use": (
             [
                 *BOUND,
                 ("limits", "n0", 1),
@@ -250,10 +250,9 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
                 ("ask", "wanted", B),
                 ("volume", "v1", {"labels": {ZONE: "z1"}}),
                 ("ask", "wanted", A),
-            ],
-            id="a volume changes that the pod and a placed pod use",
+            ]
         ),
-        pytest.param(
+        "two pods with ephemeral volumes have claims of their own": (
             [
                 *BOUND,
                 ("claim", "wanted-e", "v1", False),
@@ -262,20 +261,18 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
                 ("pod", 0, "n0", B),
                 ("ask", "wanted", [ephemeral("e")]),
                 ("ask", "other", [ephemeral("e")]),
-            ],
-            id="two pods with ephemeral volumes have claims of their own",
+            ]
         ),
-        pytest.param(
+        "the node with the least room gets more": (
             [
                 *BOUND,
                 ("limits", "n0", 1),
                 ("ask", "wanted", BOTH),
                 ("limits", "n0", 3),
                 ("ask", "wanted", BOTH),
-            ],
-            id="the node with the least room gets more",
+            ]
         ),
-        pytest.param(
+        "a pod leaves and another comes": (
             [
                 *BOUND,
                 ("limits", "n0", 2),
@@ -286,10 +283,9 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
                 ("ask", "wanted", A),
                 ("pod", 2, "n0", [ebs("y")]),
                 ("ask", "wanted", BOTH),
-            ],
-            id="a pod leaves and another comes",
+            ]
         ),
-        pytest.param(
+        "a node takes the row of another": (
             [
                 *BOUND,
                 ("limits", "n0", 0),
@@ -299,10 +295,9 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
                 ("node gone", "n1"),
                 ("node", "n0"),
                 ("ask", "wanted", A),
-            ],
-            id="a node takes the row of another",
+            ]
         ),
-        pytest.param(
+        "a volume is attached and used by two pods": (
             [
                 *BOUND,
                 ("limits", "n0", 2),
@@ -313,10 +308,9 @@ def test_room_for_volumes_is_told_without_counting_all_of_them(
                 ("ask", "wanted", B),
                 ("attached gone", "t1"),
                 ("ask", "wanted", BOTH),
-            ],
-            id="a volume is attached and used by two pods",
+            ]
         ),
-    ],
+    },
 )
 def test_after(history: list[tuple[Any, ...]]) -> None:
     check(history)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from builders import (
     azure,
@@ -22,6 +21,7 @@ from builders import (
 )
 from builders_v1_36 import ZONE, csi_node, decision, view
 from builders_v1_36 import judged as judged_at_once
+from cases import cases
 from podium.engine.framework.causes import VolumeUnreachable
 from podium.engine.framework.rule import FilterRule
 from podium.engine.rows.rows import OneRow, as_int
@@ -91,15 +91,15 @@ def holding(*volumes: Volume, name: str = "p", where: str = "") -> Pod:
     return pod(name, volumes=volumes, node=where)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("driver", "one", "other"),
-    [
-        pytest.param(GCE, gce("d"), gce("e"), id="GCE"),
-        pytest.param(EBS, ebs("vol-1"), ebs("aws://zone/vol-2"), id="EBS"),
-        pytest.param(AZURE, managed("1"), managed("2", "managed"), id="Azure"),
-        pytest.param(CINDER, cinder("1"), cinder("2"), id="Cinder"),
-        pytest.param(PORTWORX, portworx("1"), portworx("2"), id="Portworx"),
-    ],
+    {
+        "GCE": (GCE, gce("d"), gce("e")),
+        "EBS": (EBS, ebs("vol-1"), ebs("aws://zone/vol-2")),
+        "Azure": (AZURE, managed("1"), managed("2", "managed")),
+        "Cinder": (CINDER, cinder("1"), cinder("2")),
+        "Portworx": (PORTWORX, portworx("1"), portworx("2")),
+    },
 )
 def test_inline_disks_count_for_their_driver(driver: str, one: Volume, other: Volume) -> None:
     items = (node("n"), node("free"), with_drivers({driver: 1}))
@@ -113,26 +113,24 @@ def test_inline_disks_count_for_their_driver(driver: str, one: Volume, other: Vo
     assert same == {"n": (), "free": ()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("driver", "there", "wanted", "full"),
-    [
-        pytest.param(EBS, behind("c", ebs("aws:///vol-1")), ebs("vol-1"), False, id="EBS"),
-        pytest.param(GCE, behind("c", gce("d")), gce("d"), False, id="a disk without a zone"),
-        pytest.param(
+    {
+        "EBS": (EBS, behind("c", ebs("aws:///vol-1")), ebs("vol-1"), False),
+        "a disk without a zone": (GCE, behind("c", gce("d")), gce("d"), False),
+        "a disk of a zone is not the disk of an unknown one": (
             GCE,
             behind("c", gce("d"), labels={ZONE: "us-east1-a"}),
             gce("d"),
             True,
-            id="a disk of a zone is not the disk of an unknown one",
         ),
-        pytest.param(
+        "a disk of two regions has no name and does not count": (
             GCE,
             behind("c", gce("d"), labels={ZONE: "us-east1-a__us-west1-b"}),
             gce("e"),
             False,
-            id="a disk of two regions has no name and does not count",
         ),
-        pytest.param(
+        "a disk of a region": (
             GCE,
             (
                 claim("c", volume="pv"),
@@ -142,9 +140,8 @@ def test_inline_disks_count_for_their_driver(driver: str, one: Volume, other: Vo
             ),
             claim_volume("r"),
             False,
-            id="a disk of a region",
         ),
-        pytest.param(
+        "one yet to be made by the older provisioner": (
             GCE,
             (
                 claim("c", storage_class="old"),
@@ -152,9 +149,8 @@ def test_inline_disks_count_for_their_driver(driver: str, one: Volume, other: Vo
             ),
             gce("d"),
             True,
-            id="one yet to be made by the older provisioner",
         ),
-        pytest.param(
+        "shares of files are not counted": (
             "kubernetes.io/azure-file",
             (
                 claim("c", storage_class="files"),
@@ -163,12 +159,9 @@ def test_inline_disks_count_for_their_driver(driver: str, one: Volume, other: Vo
             ),
             claim_volume("d"),
             False,
-            id="shares of files are not counted",
         ),
-        pytest.param(
-            AZURE, behind("c", managed("1", "Shared")), managed("2"), False, id="not managed"
-        ),
-    ],
+        "not managed": (AZURE, behind("c", managed("1", "Shared")), managed("2"), False),
+    },
 )
 def test_claimed_disks_count_for_their_driver(
     driver: str, there: tuple[Object, ...], wanted: Volume, full: bool
@@ -184,21 +177,18 @@ def test_claimed_disks_count_for_their_driver(
 BAD = 'running "NodeVolumeLimits" filter plugin: converting volume(v) from inline to csi: '
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "text"),
-    [
-        pytest.param(
+    {
+        "not an EBS volume": (
             ebs("aws://zone/disk"),
-            "failed to translate Kubernetes ID to EBS Volume ID "
-            "Invalid format for AWS volume (aws://zone/disk)",
-            id="not an EBS volume",
+            (
+                "failed to translate Kubernetes ID to EBS Volume ID "
+                "Invalid format for AWS volume (aws://zone/disk)"
+            ),
         ),
-        pytest.param(
-            managed("1", "Shared"),
-            "kind(Shared) is not supported in csi migration",
-            id="not managed",
-        ),
-    ],
+        "not managed": (managed("1", "Shared"), "kind(Shared) is not supported in csi migration"),
+    },
 )
 def test_a_disk_the_driver_cannot_name_is_an_error(source: Volume, text: str) -> None:
     disk = Volume("v", None, None, source.aws_elastic_block_store, source.azure_disk)
@@ -217,42 +207,30 @@ def in_zone(key: str, *zones: str) -> NodeSelectorTerm:
     return node_term(expression(key, "In", *zones))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "source", "fields", "fits"),
-    [
-        pytest.param({ZONE: "a"}, gce("d"), {"reachable": [in_zone(ZONE, "a")]}, False, id="old"),
-        pytest.param(
-            {GKE_ZONE: "a"}, gce("d"), {"reachable": [in_zone(ZONE, "a")]}, True, id="GCE"
-        ),
-        pytest.param(
-            {EBS_ZONE: "a"}, ebs("d"), {"reachable": [in_zone(BETA_ZONE, "a")]}, True, id="EBS"
-        ),
-        pytest.param(
+    {
+        "old": ({ZONE: "a"}, gce("d"), {"reachable": [in_zone(ZONE, "a")]}, False),
+        "GCE": ({GKE_ZONE: "a"}, gce("d"), {"reachable": [in_zone(ZONE, "a")]}, True),
+        "EBS": ({EBS_ZONE: "a"}, ebs("d"), {"reachable": [in_zone(BETA_ZONE, "a")]}, True),
+        "Cinder": (
             {"topology.cinder.csi.openstack.org/zone": "a"},
             cinder("d"),
             {"reachable": [in_zone(ZONE, "b", "a")]},
             True,
-            id="Cinder",
         ),
-        pytest.param(
-            {ZONE: "a"}, managed("d"), {"reachable": [in_zone(ZONE, "a")]}, True, id="Azure"
-        ),
-        pytest.param(
-            {ZONE: "a"}, portworx("d"), {"reachable": [in_zone(ZONE, "a")]}, True, id="Portworx"
-        ),
-        pytest.param({GKE_ZONE: "b"}, gce("d"), {"labels": {ZONE: "a"}}, False, id="a label"),
-        pytest.param(
-            {EBS_ZONE: "b"}, ebs("d"), {"labels": {ZONE: "a__ b"}}, True, id="a label of two zones"
-        ),
-        pytest.param({GKE_ZONE: "b"}, gce("d"), {"labels": {ZONE: ""}}, True, id="an empty label"),
-        pytest.param(
+        "Azure": ({ZONE: "a"}, managed("d"), {"reachable": [in_zone(ZONE, "a")]}, True),
+        "Portworx": ({ZONE: "a"}, portworx("d"), {"reachable": [in_zone(ZONE, "a")]}, True),
+        "a label": ({GKE_ZONE: "b"}, gce("d"), {"labels": {ZONE: "a"}}, False),
+        "a label of two zones": ({EBS_ZONE: "b"}, ebs("d"), {"labels": {ZONE: "a__ b"}}, True),
+        "an empty label": ({GKE_ZONE: "b"}, gce("d"), {"labels": {ZONE: ""}}, True),
+        "a key without values stays, and the label is added": (
             {ZONE: "b", GKE_ZONE: "a"},
             gce("d"),
             {"labels": {ZONE: "a"}, "reachable": [node_term(expression(ZONE, "Exists"))]},
             True,
-            id="a key without values stays, and the label is added",
         ),
-        pytest.param(
+        "an old region is looked up under today's key": (
             {EBS_ZONE: "a", REGION: "r"},
             ebs("d"),
             {
@@ -261,9 +239,8 @@ def in_zone(key: str, *zones: str) -> NodeSelectorTerm:
                 ]
             },
             True,
-            id="an old region is looked up under today's key",
         ),
-    ],
+    },
 )
 def test_where_a_disk_that_was_handed_over_is_reached(
     labels: dict[str, str], source: Volume, fields: dict[str, Any], fits: bool
@@ -292,13 +269,13 @@ def test_each_disk_out_of_reach_is_told_by_its_own_terms() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "drivers",
-    [
-        pytest.param((), id="no drivers"),
-        pytest.param((with_drivers({GCE: 1}),), id="drivers"),
-        pytest.param((with_drivers({}, handed_over="kubernetes.io/aws-ebs"),), id="others"),
-    ],
+    {
+        "no drivers": (),
+        "drivers": (with_drivers({GCE: 1}),),
+        "others": (with_drivers({}, handed_over="kubernetes.io/aws-ebs"),),
+    },
 )
 def test_a_node_that_handed_nothing_over_is_asked_in_the_old_words(
     drivers: tuple[Object, ...],

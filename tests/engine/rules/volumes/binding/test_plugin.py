@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from builders import (
     claim,
@@ -25,6 +24,7 @@ from builders_v1_36 import (
     current,
     judged,
 )
+from cases import cases
 from podium.engine.rules.volumes.binding import VolumeBinding
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -49,31 +49,26 @@ def made_in(*names: str) -> TopologySelectorTerm:
     return TopologySelectorTerm([expression(HOST, "In", *names)])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "items", "expected"),
-    [
-        pytest.param(
+    {
+        "a bound volume that m cannot reach": (
             using("c"),
             (claim("c", volume="v"), volume("v", reachable=AT_N)),
             {"m": (UNREACHABLE,)},
-            id="a bound volume that m cannot reach",
         ),
-        pytest.param(
-            using("c"), (claim("c", volume="v"),), {"n": (LOST,), "m": (LOST,)}, id="no such volume"
-        ),
-        pytest.param(
+        "no such volume": (using("c"), (claim("c", volume="v"),), {"n": (LOST,), "m": (LOST,)}),
+        "the first bound claim that fails is the last one looked at": (
             using("c", "d"),
             (claim("c", volume="v"), volume("v", reachable=AT_N), claim("d", volume="w")),
             {"n": (LOST,), "m": (UNREACHABLE,)},
-            id="the first bound claim that fails is the last one looked at",
         ),
-        pytest.param(
+        "nothing to bind, and no provisioner": (
             using("c"),
             (LATE, claim("c", storage_class="late")),
             {"n": (NO_VOLUME,), "m": (NO_VOLUME,)},
-            id="nothing to bind, and no provisioner",
         ),
-        pytest.param(
+        "a free volume": (
             using("c"),
             (
                 LATE,
@@ -81,9 +76,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 volume("v", storage_class="late", reachable=AT_N),
             ),
             {"m": (NO_VOLUME,)},
-            id="a free volume",
         ),
-        pytest.param(
+        "one volume for two claims": (
             using("c", "d"),
             (
                 LATE,
@@ -92,9 +86,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 volume("v", storage_class="late"),
             ),
             {"n": (NO_VOLUME,), "m": (NO_VOLUME,)},
-            id="one volume for two claims",
         ),
-        pytest.param(
+        "too small": (
             using("c"),
             (
                 LATE,
@@ -102,9 +95,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 volume("v", storage_class="late"),
             ),
             {"n": (NO_VOLUME,), "m": (NO_VOLUME,)},
-            id="too small",
         ),
-        pytest.param(
+        "the volume meant for the claim, or none": (
             using("c"),
             (
                 LATE,
@@ -113,9 +105,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 volume("mine", storage_class="late", claimed_by="c", reachable=AT_N),
             ),
             {"m": (NO_VOLUME,)},
-            id="the volume meant for the claim, or none",
         ),
-        pytest.param(
+        "unless that one is too small": (
             using("c"),
             (
                 LATE,
@@ -124,18 +115,16 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 volume("mine", storage_class="late", claimed_by="c", reachable=AT_N),
             ),
             {},
-            id="unless that one is too small",
         ),
-        pytest.param(
+        "made on some nodes only": (
             using("c"),
             (
                 storage_class("made", provisioner="x", topologies=[made_in("n")]),
                 claim("c", storage_class="made"),
             ),
             {"m": (NO_VOLUME,)},
-            id="made on some nodes only",
         ),
-        pytest.param(
+        "being made for m": (
             using("c"),
             (
                 storage_class("made", provisioner="x"),
@@ -146,9 +135,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 ),
             ),
             {"n": (NO_VOLUME,)},
-            id="being made for m",
         ),
-        pytest.param(
+        "both kinds are told": (
             using("c", "d"),
             (
                 claim("c", volume="v"),
@@ -157,9 +145,8 @@ def made_in(*names: str) -> TopologySelectorTerm:
                 claim("d", storage_class="late"),
             ),
             {"n": (NO_VOLUME,), "m": (UNREACHABLE, NO_VOLUME)},
-            id="both kinds are told",
         ),
-    ],
+    },
 )
 def test_binding(
     wanted: Pod, items: tuple[Object, ...], expected: dict[str, tuple[str, ...]]
@@ -172,38 +159,33 @@ def test_binding(
 TRACKED = storage_class("made", provisioner="x")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "rejected"),
-    [
-        pytest.param([], set(), id="without a driver capacity is not tracked"),
-        pytest.param([csi_driver("x", tracks=False)], set(), id="a driver that does not"),
-        pytest.param([csi_driver("x", tracks=True)], {"n", "m"}, id="tracked, and none reported"),
-        pytest.param(
+    {
+        "without a driver capacity is not tracked": ([], set()),
+        "a driver that does not": ([csi_driver("x", tracks=False)], set()),
+        "tracked, and none reported": ([csi_driver("x", tracks=True)], {"n", "m"}),
+        "enough on n": (
             [csi_driver("x", tracks=True), csi_capacity("1", "made", "1Gi", selector({HOST: "n"}))],
             {"m"},
-            id="enough on n",
         ),
-        pytest.param(
+        "enough everywhere": (
             [csi_driver("x", tracks=True), csi_capacity("1", "made", "1Gi", selector())],
             set(),
-            id="enough everywhere",
         ),
-        pytest.param(
+        "reported for nowhere": (
             [csi_driver("x", tracks=True), csi_capacity("1", "made", "1Gi", None)],
             {"n", "m"},
-            id="reported for nowhere",
         ),
-        pytest.param(
+        "not enough": (
             [csi_driver("x", tracks=True), csi_capacity("1", "made", "1023Mi", selector())],
             {"n", "m"},
-            id="not enough",
         ),
-        pytest.param(
+        "of another class": (
             [csi_driver("x", tracks=True), csi_capacity("1", "other", "1Gi", selector())],
             {"n", "m"},
-            id="of another class",
         ),
-        pytest.param(
+        "the largest volume is what counts, if it is told": (
             [
                 csi_driver("x", tracks=True),
                 msgspec.structs.replace(
@@ -211,9 +193,8 @@ TRACKED = storage_class("made", provisioner="x")
                 ),
             ],
             {"n", "m"},
-            id="the largest volume is what counts, if it is told",
         ),
-    ],
+    },
 )
 def test_capacity(items: list[Object], rejected: set[str]) -> None:
     found = judged(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     BROKEN,
     REGION,
@@ -24,6 +22,7 @@ from builders import (
     view,
     volume,
 )
+from cases import cases
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.rules.volumes.binding import CheckVolumeBinding
 from podium.engine.rules.volumes.zones import NoVolumeZoneConflict
@@ -55,33 +54,27 @@ def said(rule: CheckVolumeBinding | NoVolumeZoneConflict, wanted: Pod, *items: O
 BINDING = CheckVolumeBinding()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "expected"),
-    [
-        pytest.param([volume("v"), claim("c", volume="v")], (), id="a volume that is anywhere"),
-        pytest.param(
-            [volume("v", reachable=HERE), claim("c", volume="v")], (), id="a volume that is here"
-        ),
-        pytest.param(
+    {
+        "a volume that is anywhere": ([volume("v"), claim("c", volume="v")], ()),
+        "a volume that is here": ([volume("v", reachable=HERE), claim("c", volume="v")], ()),
+        "a volume that is elsewhere": (
             [
                 volume("v", reachable=[node_term(expression("disk", "In", "hdd"))]),
                 claim("c", volume="v"),
             ],
             (AFFINITY,),
-            id="a volume that is elsewhere",
         ),
-        pytest.param(
-            [volume("v", reachable=[]), claim("c", volume="v")], (AFFINITY,), id="nowhere at all"
-        ),
-        pytest.param(
+        "nowhere at all": ([volume("v", reachable=[]), claim("c", volume="v")], (AFFINITY,)),
+        "fields of the node are not looked at: In never matches": (
             [
                 volume("v", reachable=[node_term(fields=[expression("metadata.name", "In", "n")])]),
                 claim("c", volume="v"),
             ],
             (AFFINITY,),
-            id="fields of the node are not looked at: In never matches",
         ),
-        pytest.param(
+        "and NotIn always does": (
             [
                 volume(
                     "v", reachable=[node_term(fields=[expression("metadata.name", "NotIn", "n")])]
@@ -89,109 +82,89 @@ BINDING = CheckVolumeBinding()
                 claim("c", volume="v"),
             ],
             (),
-            id="and NotIn always does",
         ),
-        pytest.param(
+        "a volume that is lost": (
             [claim("c", volume="v")],
             'could not find v1.PersistentVolume "v"',
-            id="a volume that is lost",
         ),
-        pytest.param(
+        "a volume name alone is not a binding": (
             [volume("v"), claim("c", volume="v", bound=False)],
             IMMEDIATE,
-            id="a volume name alone is not a binding",
         ),
-        pytest.param(
+        "a claim that is not there": (
             [],
             'error getting PVC "default/c": could not find v1.PersistentVolumeClaim "default/c"',
-            id="a claim that is not there",
         ),
-    ],
+    },
 )
 def test_bound_claims(items: list[Object], expected: Said) -> None:
     assert said(BINDING, using("c"), *items) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "expected"),
-    [
-        pytest.param([WAIT, volume("v", storage_class="wait")], (), id="a volume is free"),
-        pytest.param([WAIT], (NO_VOLUME,), id="none is, and none can be made"),
-        pytest.param([WAIT, volume("v")], (NO_VOLUME,), id="a volume of another class"),
-        pytest.param(
-            [WAIT, volume("v", storage_class="wait", storage="1Mi")], (NO_VOLUME,), id="too small"
-        ),
-        pytest.param(
-            [WAIT, volume("v", storage_class="wait", phase="Released")], (NO_VOLUME,), id="not free"
-        ),
-        pytest.param(
+    {
+        "a volume is free": ([WAIT, volume("v", storage_class="wait")], ()),
+        "none is, and none can be made": ([WAIT], (NO_VOLUME,)),
+        "a volume of another class": ([WAIT, volume("v")], (NO_VOLUME,)),
+        "too small": ([WAIT, volume("v", storage_class="wait", storage="1Mi")], (NO_VOLUME,)),
+        "not free": ([WAIT, volume("v", storage_class="wait", phase="Released")], (NO_VOLUME,)),
+        "claimed by another": (
             [WAIT, volume("v", storage_class="wait", claimed_by="other")],
             (NO_VOLUME,),
-            id="claimed by another",
         ),
-        pytest.param(
+        "claimed by this one, in any phase": (
             [WAIT, volume("v", storage_class="wait", claimed_by="c", phase="Bound")],
             (),
-            id="claimed by this one, in any phase",
         ),
-        pytest.param(
+        "its own volume is elsewhere: no other will do": (
             [
                 WAIT,
                 volume("v", storage_class="wait", claimed_by="c", reachable=[]),
                 volume("w", storage_class="wait"),
             ],
             (NO_VOLUME,),
-            id="its own volume is elsewhere: no other will do",
         ),
-        pytest.param(
+        "its own volume is too small: another will do": (
             [
                 WAIT,
                 volume("v", storage_class="wait", claimed_by="c", storage="1Mi"),
                 volume("w", storage_class="wait"),
             ],
             (),
-            id="its own volume is too small: another will do",
         ),
-        pytest.param(
-            [WAIT, volume("v", storage_class="wait", reachable=[])], (NO_VOLUME,), id="elsewhere"
-        ),
-        pytest.param(
+        "elsewhere": ([WAIT, volume("v", storage_class="wait", reachable=[])], (NO_VOLUME,)),
+        "another access mode": (
             [WAIT, volume("v", storage_class="wait", modes=["ReadOnlyMany"])],
             (NO_VOLUME,),
-            id="another access mode",
         ),
-        pytest.param([storage_class("wait", mode="Immediate")], IMMEDIATE, id="too early"),
-        pytest.param([], IMMEDIATE, id="an unknown class"),
-        pytest.param(
+        "too early": ([storage_class("wait", mode="Immediate")], IMMEDIATE),
+        "an unknown class": ([], IMMEDIATE),
+        "a class without a mode": (
             [storage_class("wait", mode=None)],
             'VolumeBindingMode not set for StorageClass "wait"',
-            id="a class without a mode",
         ),
-    ],
+    },
 )
 def test_waiting_claims(items: list[Object], expected: Said) -> None:
     assert said(BINDING, using("c"), claim("c", storage_class="wait"), *items) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "expected"),
-    [
-        pytest.param(claim("c", storage_class="made"), (), id="made here"),
-        pytest.param(claim("c"), IMMEDIATE, id="without a class"),
-        pytest.param(
+    {
+        "made here": (claim("c", storage_class="made"), ()),
+        "without a class": (claim("c"), IMMEDIATE),
+        "already on its way": (
             claim("c", storage_class="made", annotations={SELECTED: "n"}),
             IMMEDIATE,
-            id="already on its way",
         ),
-        pytest.param(
-            claim("c", annotations={BETA_CLASS: "made"}), (), id="the class by the old annotation"
-        ),
-        pytest.param(
+        "the class by the old annotation": (claim("c", annotations={BETA_CLASS: "made"}), ()),
+        "which goes before the new field": (
             claim("c", storage_class="wait", annotations={BETA_CLASS: "made"}),
             (),
-            id="which goes before the new field",
         ),
-    ],
+    },
 )
 def test_volumes_to_be_made(given: Object, expected: Said) -> None:
     assert said(BINDING, using("c"), MADE, WAIT, given) == expected
@@ -201,16 +174,16 @@ def topology(key: str, *values: str) -> TopologySelectorTerm:
     return TopologySelectorTerm([LabelSelectorRequirement(key, "", list(values))])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("topologies", "fits"),
-    [
-        pytest.param([], True, id="anywhere"),
-        pytest.param([topology("disk", "ssd")], True, id="here"),
-        pytest.param([topology("disk", "hdd")], False, id="elsewhere"),
-        pytest.param([topology("disk", "hdd"), topology(ZONE, "z")], True, id="one of several"),
-        pytest.param([TopologySelectorTerm()], False, id="an empty term matches nothing"),
-        pytest.param([topology("disk", "-bad")], False, id="an invalid one neither"),
-    ],
+    {
+        "anywhere": ([], True),
+        "here": ([topology("disk", "ssd")], True),
+        "elsewhere": ([topology("disk", "hdd")], False),
+        "one of several": ([topology("disk", "hdd"), topology(ZONE, "z")], True),
+        "an empty term matches nothing": ([TopologySelectorTerm()], False),
+        "an invalid one neither": ([topology("disk", "-bad")], False),
+    },
 )
 def test_where_volumes_can_be_made(topologies: list[TopologySelectorTerm], fits: bool) -> None:
     made = storage_class("made", provisioner="example.com/disk", topologies=topologies)
@@ -269,26 +242,19 @@ def test_both_reasons_bound_ones_first() -> None:
     assert said(BINDING, using("none", "far"), *ELSEWHERE, *NONE) == (AFFINITY, NO_VOLUME)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claims", "expected"),
-    [
-        pytest.param(
-            ["far", "lost"], (AFFINITY,), id="once a volume is elsewhere no other is looked up"
-        ),
-        pytest.param(
-            ["lost", "far"], 'could not find v1.PersistentVolume "lost"', id="in the pod's order"
-        ),
-        pytest.param(["none", "early"], IMMEDIATE, id="a claim that came too early goes first"),
-        pytest.param(["early", "missing"], MISSING, id="one that is missing before it"),
-        pytest.param(
+    {
+        "once a volume is elsewhere no other is looked up": (["far", "lost"], (AFFINITY,)),
+        "in the pod's order": (["lost", "far"], 'could not find v1.PersistentVolume "lost"'),
+        "a claim that came too early goes first": (["none", "early"], IMMEDIATE),
+        "one that is missing before it": (["early", "missing"], MISSING),
+        "errors of bound claims before those of waiting ones": (
             ["lost", "picky"],
             'could not find v1.PersistentVolume "lost"',
-            id="errors of bound claims before those of waiting ones",
         ),
-        pytest.param(
-            ["far", "picky"], PICKY, id="an error of a waiting claim fails the node all the same"
-        ),
-    ],
+        "an error of a waiting claim fails the node all the same": (["far", "picky"], PICKY),
+    },
 )
 def test_which_error_comes_first(claims: list[str], expected: Said) -> None:
     found = said(

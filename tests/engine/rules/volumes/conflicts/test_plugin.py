@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import (
     claim,
     claim_volume,
@@ -22,6 +20,7 @@ from builders_v1_36 import (
     exclusive,
     judged,
 )
+from cases import cases
 from podium.engine.rules.volumes.conflicts import VolumeRestrictions
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, Volume
@@ -37,27 +36,19 @@ def using(*names: str, **fields: Any) -> Pod:
     return pod(fields.pop("name", "p"), volumes=[claim_volume(name) for name in names], **fields)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ours", "theirs", "conflict"),
-    [
-        pytest.param(gce("d"), gce("d"), True, id="the same disk"),
-        pytest.param(gce("d"), gce("e"), False, id="another disk"),
-        pytest.param(
-            gce("d", read_only=True), gce("d", read_only=True), False, id="both only read it"
-        ),
-        pytest.param(gce("d", read_only=True), gce("d"), True, id="one of them writes"),
-        pytest.param(
-            ebs("d", read_only=True), ebs("d", read_only=True), True, id="EBS is never shared"
-        ),
-        pytest.param(iscsi("q"), iscsi("q", read_only=True), True, id="an iSCSI target"),
-        pytest.param(
-            rbd("m1", "m2", image="i"), rbd("m2", "m3", image="i"), True, id="one monitor in common"
-        ),
-        pytest.param(rbd("m1", image="i"), rbd("m2", image="i"), False, id="no monitor in common"),
-        pytest.param(
-            rbd("m1", image="i", pool="a"), rbd("m1", image="i", pool="b"), False, id="another pool"
-        ),
-    ],
+    {
+        "the same disk": (gce("d"), gce("d"), True),
+        "another disk": (gce("d"), gce("e"), False),
+        "both only read it": (gce("d", read_only=True), gce("d", read_only=True), False),
+        "one of them writes": (gce("d", read_only=True), gce("d"), True),
+        "EBS is never shared": (ebs("d", read_only=True), ebs("d", read_only=True), True),
+        "an iSCSI target": (iscsi("q"), iscsi("q", read_only=True), True),
+        "one monitor in common": (rbd("m1", "m2", image="i"), rbd("m2", "m3", image="i"), True),
+        "no monitor in common": (rbd("m1", image="i"), rbd("m2", image="i"), False),
+        "another pool": (rbd("m1", image="i", pool="a"), rbd("m1", image="i", pool="b"), False),
+    },
 )
 def test_disks(ours: Volume, theirs: Volume, conflict: bool) -> None:
     items = (node("n"), node("m"), pod("there", node="n", volumes=[theirs]))
@@ -78,15 +69,13 @@ def test_an_exclusive_claim_in_use_keeps_pods_from_every_node() -> None:
     assert found.message.startswith(f"0/2 nodes are available: 2 {IN_USE}.")
 
 
-@pytest.mark.parametrize(
+@cases(
     "user",
-    [
-        pytest.param(using("only", name="user", node="a", namespace="other"), id="of a namesake"),
-        pytest.param(
-            using("only", name="user", node="a", phase="Succeeded"), id="of a finished pod"
-        ),
-        pytest.param(using("only", name="user", node="gone"), id="of a pod whose node is gone"),
-    ],
+    {
+        "of a namesake": using("only", name="user", node="a", namespace="other"),
+        "of a finished pod": using("only", name="user", node="a", phase="Succeeded"),
+        "of a pod whose node is gone": using("only", name="user", node="gone"),
+    },
 )
 def test_use_that_does_not_count(user: Pod) -> None:
     other = exclusive(claim("only", volume="w", namespace="other"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import (
     claim,
     claim_volume,
@@ -20,6 +18,7 @@ from builders_v1_36 import (
     csi_node,
     judged,
 )
+from cases import cases
 from podium.engine.rules.volumes.limits import NodeVolumeLimits
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -40,61 +39,49 @@ FULL = "node(s) exceed max volume count"
 MADE = storage_class("made", provisioner=CSI)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "items", "reasons"),
-    [
-        pytest.param(using("a"), csi("a"), (), id="room for one"),
-        pytest.param(using("a", "b"), (*csi("a"), *csi("b")), (FULL,), id="not for two"),
-        pytest.param(using("a", "a"), csi("a"), (), id="the same one twice is one"),
-        pytest.param(
+    {
+        "room for one": (using("a"), csi("a"), ()),
+        "not for two": (using("a", "b"), (*csi("a"), *csi("b")), (FULL,)),
+        "the same one twice is one": (using("a", "a"), csi("a"), ()),
+        "beside one that is there": (
             using("a"),
             (*csi("a"), *csi("b"), using("b", name="there", node="n")),
             (FULL,),
-            id="beside one that is there",
         ),
-        pytest.param(
-            using("a"),
-            (*csi("a"), using("a", name="there", node="n")),
-            (),
-            id="the one that is there",
-        ),
-        pytest.param(
+        "the one that is there": (using("a"), (*csi("a"), using("a", name="there", node="n")), ()),
+        "beside one attached without a pod": (
             using("a"),
             (*csi("a"), *csi("b"), attachment("at", "n", CSI, "pv-b")),
             (FULL,),
-            id="beside one attached without a pod",
         ),
-        pytest.param(
+        "attached elsewhere": (
             using("a"),
             (*csi("a"), *csi("b"), attachment("at", "elsewhere", CSI, "pv-b")),
             (),
-            id="attached elsewhere",
         ),
-        pytest.param(
+        "attached already without a pod, it counts once more as new": (
             using("a"),
             (*csi("a"), attachment("at", "n", CSI, "pv-a")),
             (FULL,),
-            id="attached already without a pod, it counts once more as new",
         ),
-        pytest.param(
+        "one yet to be made counts for its class's driver": (
             using("a", "c"),
             (*csi("a"), claim("c", storage_class="made"), MADE),
             (FULL,),
-            id="one yet to be made counts for its class's driver",
         ),
-        pytest.param(
+        "without its class it does not count": (
             using("a", "c"),
             (*csi("a"), claim("c", storage_class="made")),
             (),
-            id="without its class it does not count",
         ),
-        pytest.param(
+        "other volumes do not count": (
             using("a", "c"),
             (*csi("a"), claim("c", volume="pv-c"), volume("pv-c", source=gce("d"))),
             (),
-            id="other volumes do not count",
         ),
-    ],
+    },
 )
 def test_limits(wanted: Pod, items: tuple[Object, ...], reasons: tuple[str, ...]) -> None:
     limited = (node("n"), node("free"), csi_node("n", disk=1))

@@ -16,6 +16,7 @@ from builders import (
     view,
     volume,
 )
+from cases import cases
 from podium.engine.rules.volumes.limits import (
     AZURE,
     EBS,
@@ -31,25 +32,21 @@ COUNT = ("node(s) exceed max volume count",)
 TYPE = "beta.kubernetes.io/instance-type"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "resources", "operator", "limit"),
-    [
-        pytest.param({}, {}, None, 39, id="the general limit"),
-        pytest.param({TYPE: "m4.large"}, {}, None, 39, id="an older machine"),
-        pytest.param({TYPE: "m5.large"}, {}, None, 25, id="a newer machine"),
-        pytest.param({TYPE: "z1d"}, {}, None, 25, id="another newer machine"),
-        pytest.param({TYPE: "not3"}, {}, None, 25, id="t3 anywhere in the name"),
-        pytest.param({TYPE: "xm5"}, {}, None, 39, id="the first part is anchored"),
-        pytest.param({TYPE: "m5"}, {}, 3, 3, id="the operator's limit is stronger"),
-        pytest.param(
-            {TYPE: "m5"}, {"attachable-volumes-aws-ebs": 2}, 3, 2, id="the node's strongest"
-        ),
-        pytest.param(
-            {}, {"attachable-volumes-gce-pd": 2}, None, 39, id="of another kind: no matter"
-        ),
-        pytest.param({}, {"attachable-volumes-aws-ebs": 0}, None, 0, id="none at all"),
-        pytest.param({}, {}, 0, 39, id="an operator's limit of zero is no limit"),
-    ],
+    {
+        "the general limit": ({}, {}, None, 39),
+        "an older machine": ({TYPE: "m4.large"}, {}, None, 39),
+        "a newer machine": ({TYPE: "m5.large"}, {}, None, 25),
+        "another newer machine": ({TYPE: "z1d"}, {}, None, 25),
+        "t3 anywhere in the name": ({TYPE: "not3"}, {}, None, 25),
+        "the first part is anchored": ({TYPE: "xm5"}, {}, None, 39),
+        "the operator's limit is stronger": ({TYPE: "m5"}, {}, 3, 3),
+        "the node's strongest": ({TYPE: "m5"}, {"attachable-volumes-aws-ebs": 2}, 3, 2),
+        "of another kind: no matter": ({}, {"attachable-volumes-gce-pd": 2}, None, 39),
+        "none at all": ({}, {"attachable-volumes-aws-ebs": 0}, None, 0),
+        "an operator's limit of zero is no limit": ({}, {}, 0, 39),
+    },
 )
 def test_how_many_ebs_volumes(
     labels: dict[str, str], resources: dict[str, int], operator: int | None, limit: int
@@ -74,40 +71,27 @@ def test_other_disks_have_sixteen(disk: Disk) -> None:
     assert judged(rule, pod(volumes=[make(f"v{i}") for i in range(17)]), columns)["n"] == COUNT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("used", "wanted", "fits"),
-    [
-        pytest.param([ebs("a")], [ebs("b")], True, id="two of two"),
-        pytest.param([ebs("a"), ebs("c")], [ebs("b")], False, id="three of two"),
-        pytest.param([ebs("a"), ebs("c")], [ebs("a")], True, id="one that is there already"),
-        pytest.param([ebs("a"), ebs("c")], [gce("b")], True, id="another kind of disk"),
-        pytest.param(
-            [ebs("a"), ebs("b"), ebs("c")], [gce("b")], True, id="a node that is over its limit"
-        ),
-        pytest.param([ebs("a"), ebs("b"), ebs("c")], [ebs("a")], False, id="takes nothing again"),
-        pytest.param([ebs("a")], [claim_volume("bound")], True, id="a claim for a disk"),
-        pytest.param(
-            [ebs("a"), ebs("disk")], [claim_volume("bound")], True, id="the same disk by its id"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("other")], True, id="a claim for another kind"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("unknown")], False, id="an unknown claim counts"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("unbound")], False, id="so does an unbound one"
-        ),
-        pytest.param(
-            [ebs("a"), ebs("c")], [claim_volume("lost")], False, id="or one whose volume is lost"
-        ),
-        pytest.param(
+    {
+        "two of two": ([ebs("a")], [ebs("b")], True),
+        "three of two": ([ebs("a"), ebs("c")], [ebs("b")], False),
+        "one that is there already": ([ebs("a"), ebs("c")], [ebs("a")], True),
+        "another kind of disk": ([ebs("a"), ebs("c")], [gce("b")], True),
+        "a node that is over its limit": ([ebs("a"), ebs("b"), ebs("c")], [gce("b")], True),
+        "takes nothing again": ([ebs("a"), ebs("b"), ebs("c")], [ebs("a")], False),
+        "a claim for a disk": ([ebs("a")], [claim_volume("bound")], True),
+        "the same disk by its id": ([ebs("a"), ebs("disk")], [claim_volume("bound")], True),
+        "a claim for another kind": ([ebs("a"), ebs("c")], [claim_volume("other")], True),
+        "an unknown claim counts": ([ebs("a"), ebs("c")], [claim_volume("unknown")], False),
+        "so does an unbound one": ([ebs("a"), ebs("c")], [claim_volume("unbound")], False),
+        "or one whose volume is lost": ([ebs("a"), ebs("c")], [claim_volume("lost")], False),
+        "but the same unknown claim only once": (
             [ebs("a"), claim_volume("unknown")],
             [claim_volume("unknown")],
             True,
-            id="but the same unknown claim only once",
         ),
-    ],
+    },
 )
 def test_counting_volumes(used: list[Volume], wanted: list[Volume], fits: bool) -> None:
     columns = view(
@@ -139,20 +123,20 @@ DRIVER = "csi.example.com"
 LIMIT = {csi_limit_name(DRIVER): 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("used", "wanted", "limits", "fits"),
-    [
-        pytest.param(["one"], ["two"], {}, True, id="no limits, any number"),
-        pytest.param([], ["one"], LIMIT, True, id="up to the limit"),
-        pytest.param(["one"], ["two"], LIMIT, False, id="beyond it"),
-        pytest.param(["one"], ["one"], LIMIT, True, id="the same handle again"),
-        pytest.param([], ["one", "two"], LIMIT, False, id="two of one pod"),
-        pytest.param(["one"], ["other"], LIMIT, True, id="another driver"),
-        pytest.param(["one"], ["twin"], LIMIT, True, id="equal handles of two drivers are one"),
-        pytest.param(["one"], ["unbound"], LIMIT, True, id="unbound claims are skipped"),
-        pytest.param(["one"], ["unknown"], LIMIT, True, id="so are unknown ones"),
-        pytest.param(["one"], ["two"], {"attachable-volumes-x": 0}, True, id="another limit"),
-    ],
+    {
+        "no limits, any number": (["one"], ["two"], {}, True),
+        "up to the limit": ([], ["one"], LIMIT, True),
+        "beyond it": (["one"], ["two"], LIMIT, False),
+        "the same handle again": (["one"], ["one"], LIMIT, True),
+        "two of one pod": ([], ["one", "two"], LIMIT, False),
+        "another driver": (["one"], ["other"], LIMIT, True),
+        "equal handles of two drivers are one": (["one"], ["twin"], LIMIT, True),
+        "unbound claims are skipped": (["one"], ["unbound"], LIMIT, True),
+        "so are unknown ones": (["one"], ["unknown"], LIMIT, True),
+        "another limit": (["one"], ["two"], {"attachable-volumes-x": 0}, True),
+    },
 )
 def test_counting_csi_volumes(
     used: list[str], wanted: list[str], limits: dict[str, int], fits: bool

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from builders import (
     claim,
     claim_volume,
@@ -17,6 +15,7 @@ from builders_v1_36 import (
     ZONE,
     judged,
 )
+from cases import cases
 from podium.engine.rules.volumes.zones import VolumeZone
 from podium.objects.kinds.pod import Pod
 
@@ -27,30 +26,20 @@ def using(*names: str, **fields: Any) -> Pod:
     return pod(fields.pop("name", "p"), volumes=[claim_volume(name) for name in names], **fields)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "key", "zones", "fits"),
-    [
-        pytest.param({ZONE: "a"}, ZONE, "a", True, id="the zone"),
-        pytest.param({ZONE: "a"}, ZONE, "b", False, id="another zone"),
-        pytest.param({ZONE: "a"}, ZONE, "b__a", True, id="one of its zones"),
-        pytest.param({ZONE: "a"}, ZONE, "b__ a", True, id="blanks are trimmed"),
-        pytest.param({ZONE: "a"}, ZONE, "b__", True, id="an empty zone: the label is not read"),
-        pytest.param({}, ZONE, "b", True, id="a node without any zone label takes all"),
-        pytest.param(
-            {"topology.kubernetes.io/region": "r"}, ZONE, "b", False, id="a region is a zone label"
-        ),
-        pytest.param({ZONE: "a"}, BETA_ZONE, "a", True, id="an old label on the volume"),
-        pytest.param(
-            {ZONE: "b", BETA_ZONE: "a"},
-            BETA_ZONE,
-            "a",
-            True,
-            id="looked up under the old key first",
-        ),
-        pytest.param(
-            {BETA_ZONE: "a"}, ZONE, "a", False, id="a new label is not looked up under the old key"
-        ),
-    ],
+    {
+        "the zone": ({ZONE: "a"}, ZONE, "a", True),
+        "another zone": ({ZONE: "a"}, ZONE, "b", False),
+        "one of its zones": ({ZONE: "a"}, ZONE, "b__a", True),
+        "blanks are trimmed": ({ZONE: "a"}, ZONE, "b__ a", True),
+        "an empty zone: the label is not read": ({ZONE: "a"}, ZONE, "b__", True),
+        "a node without any zone label takes all": ({}, ZONE, "b", True),
+        "a region is a zone label": ({"topology.kubernetes.io/region": "r"}, ZONE, "b", False),
+        "an old label on the volume": ({ZONE: "a"}, BETA_ZONE, "a", True),
+        "looked up under the old key first": ({ZONE: "b", BETA_ZONE: "a"}, BETA_ZONE, "a", True),
+        "a new label is not looked up under the old key": ({BETA_ZONE: "a"}, ZONE, "a", False),
+    },
 )
 def test_zones(labels: dict[str, str], key: str, zones: str, fits: bool) -> None:
     items = (node("n", labels=labels), claim("c", volume="v"), volume("v", labels={key: zones}))

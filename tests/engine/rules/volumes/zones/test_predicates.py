@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import (
     REGION,
     ZONE,
@@ -17,6 +15,7 @@ from builders import (
     view,
     volume,
 )
+from cases import cases
 from podium.engine.rules.volumes.binding import CheckVolumeBinding
 from podium.engine.rules.volumes.zones import NoVolumeZoneConflict
 from podium.objects.kinds.meta import Object
@@ -39,19 +38,19 @@ def said(rule: CheckVolumeBinding | NoVolumeZoneConflict, wanted: Pod, *items: O
 ZONES = NoVolumeZoneConflict()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "fits"),
-    [
-        pytest.param({}, True, id="a volume without zones"),
-        pytest.param({ZONE: "z"}, True, id="in the zone"),
-        pytest.param({ZONE: "y"}, False, id="in another"),
-        pytest.param({ZONE: "y__z"}, True, id="in one of several"),
-        pytest.param({ZONE: " y __ z "}, True, id="blanks are trimmed"),
-        pytest.param({ZONE: "y__"}, True, id="an empty part: the label is ignored"),
-        pytest.param({ZONE: ""}, True, id="an empty label too"),
-        pytest.param({ZONE: "z", REGION: "q"}, False, id="region and zone must both be right"),
-        pytest.param({REGION: "r"}, True, id="a region alone"),
-    ],
+    {
+        "a volume without zones": ({}, True),
+        "in the zone": ({ZONE: "z"}, True),
+        "in another": ({ZONE: "y"}, False),
+        "in one of several": ({ZONE: "y__z"}, True),
+        "blanks are trimmed": ({ZONE: " y __ z "}, True),
+        "an empty part: the label is ignored": ({ZONE: "y__"}, True),
+        "an empty label too": ({ZONE: ""}, True),
+        "region and zone must both be right": ({ZONE: "z", REGION: "q"}, False),
+        "a region alone": ({REGION: "r"}, True),
+    },
 )
 def test_zones_of_volumes(labels: dict[str, str], fits: bool) -> None:
     found = said(ZONES, using("c"), volume("v", labels=labels), claim("c", volume="v"))
@@ -73,23 +72,20 @@ def test_a_node_without_zones_takes_every_volume_and_looks_up_none() -> None:
     assert judged(ZONES, using("missing"), columns) == {"plain": (), "zoned": missing}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "name", "expected"),
-    [
-        pytest.param([], "", "PersistentVolumeClaim had no name", id="no name"),
-        pytest.param([], "c", 'persistentvolumeclaim "c" not found', id="no claim"),
-        pytest.param(
-            [claim("c", volume="v")], "c", 'persistentvolume "v" not found', id="no volume"
-        ),
-        pytest.param([claim("c")], "c", 'PersistentVolumeClaim is not bound: "c"', id="not bound"),
-        pytest.param([WAIT, claim("c", storage_class="wait")], "c", (), id="waiting is fine"),
-        pytest.param(
+    {
+        "no name": ([], "", "PersistentVolumeClaim had no name"),
+        "no claim": ([], "c", 'persistentvolumeclaim "c" not found'),
+        "no volume": ([claim("c", volume="v")], "c", 'persistentvolume "v" not found'),
+        "not bound": ([claim("c")], "c", 'PersistentVolumeClaim is not bound: "c"'),
+        "waiting is fine": ([WAIT, claim("c", storage_class="wait")], "c", ()),
+        "a class without a mode": (
             [storage_class("wait", mode=None), claim("c", storage_class="wait")],
             "c",
             'VolumeBindingMode not set for StorageClass "wait"',
-            id="a class without a mode",
         ),
-    ],
+    },
 )
 def test_errors_about_zones(items: list[Object], name: str, expected: Said) -> None:
     assert said(ZONES, using(name), *items) == expected
