@@ -25,7 +25,7 @@ from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.node import Node, NodeStatus
 from podium.objects.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.profiles.user_rules.adapter import PREDICATE, RuleSpec, UserPredicate
-from podium.profiles.user_rules.nodes import KnownNodes, RuleNode, RulePod
+from podium.profiles.user_rules.nodes import RuleNode, RulePod, known_nodes
 
 NODES = 5000
 GIB = 1 << 30
@@ -101,7 +101,7 @@ def measure(size: int = NODES, repeats: int = REPEATS) -> Costs:
     by_node = UserPredicate(RuleSpec(PREDICATE, "ByNode", fits))
     by_column = UserPredicate(RuleSpec(PREDICATE, "ByColumn", fits_columns, columns=True))
     assert ((by_node.filter(pod, rows) == 0) == (by_column.filter(pod, rows) == 0)).all()
-    given, nodes = RulePod(pod, view, class_only=False), KnownNodes(RuleNode).at(rows)
+    given, nodes = RulePod(pod, view, class_only=False), known_nodes(view, RuleNode, rows.index)
 
     def loop() -> tuple[list[str], dict[str, bool | str]]:
         left: list[str] = []

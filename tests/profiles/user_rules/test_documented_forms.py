@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import builders as b
 import podium
+from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError
+from podium.objects.kinds.pod import PodStatus
 from podium.profiles.user_rules.adapter import PREDICATE
 from podium.profiles.user_rules.loading import LoadedRules, rules_in
 from podium.rules import (
@@ -153,6 +156,31 @@ def test_what_is_prepared_once_for_a_pod_is_given_to_every_node() -> None:
     assert found.failed() == {"n1": ["node(s) were in a rack with pods"]}
     # Once for the decision; the causes of one node are asked for afterwards.
     assert CALLS == ["p"]
+
+
+def wanted_rack(pod: Any, _nodes: list[Any]) -> str:
+    rack: str = pod.annotations["rack"]
+    return rack
+
+
+@predicate("InItsRack", prepare=wanted_rack)
+def in_its_rack(pod: Any, node: Any) -> bool:
+    return bool(pod.prepared == node.labels.get("rack"))
+
+
+def test_a_pod_that_was_changed_is_prepared_again() -> None:
+    """A nominated node is looked at before all others, in a cluster in which nothing changed."""
+    made = Simulation(podium.default_profile("v1.36", options(in_its_rack)))
+    made.load(b.objects(*NODES))
+    pod = b.pod("p")
+    meta = [replace(pod.metadata, annotations={"rack": rack}) for rack in "ab"]
+    changed = replace(pod, metadata=meta[1], status=PodStatus(nominated_node_name="n2"))
+
+    assert made.attempt(replace(pod, metadata=meta[0])).node == "n1"
+    made.nominate(changed, "n2")
+    found = made.attempt(changed)
+
+    assert (found.node, found.nominated) == ("n2", "n2")
 
 
 def test_prepare_needs_the_cluster_and_reduce_excludes_normalize() -> None:

@@ -34,12 +34,12 @@ from podium.engine.rows.written import written
 from podium.engine.state.reservation import Reservation
 from podium.engine.state.verdicts import FITS, Reason
 from podium.profiles.user_rules.nodes import (
-    KnownNodes,
     NodeArrays,
     NodeFacts,
     RuleColumns,
     RuleNode,
     RulePod,
+    known_nodes,
 )
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ class _UserRule(Rule):
         self.always = DEPENDS[spec.depends]
         self.by_columns = spec.columns
         self._facts_only = spec.depends == "node"
-        self._known = KnownNodes(NodeFacts if self._facts_only else RuleNode)
-        self._prepared: tuple[Any, Any] = (None, None)
+        self._kind = NodeFacts if self._facts_only else RuleNode
 
     def _pod(self, pod: Incoming, at: AnyRows) -> RulePod:
         given = RulePod(pod, at.view, class_only=self.always is not Scope.CLUSTER)
@@ -179,17 +178,19 @@ class _UserRule(Rule):
         Trials with pods added or removed see what was prepared without them.
         """
         view = at.view
-        now = (id(view), view.journal.changes, view.journal.node_changes, pod.uid)
-        if isinstance(at, ManyRows) or self._prepared[0] != now:
+        now = (view.journal.changes, pod.pod)
+        known = view.ledgers.get(("prepared", self))
+        if isinstance(at, ManyRows) or known is None or known[0] != now:
             assert self.spec.prepare is not None
-            nodes = self._known.at(ManyRows(view, view.nodes.order))
-            self._prepared = (now, self.spec.prepare(given, list(nodes)))
-        return self._prepared[1]
+            nodes = known_nodes(view, self._kind, view.nodes.order)
+            known = (now, self.spec.prepare(given, list(nodes)))
+            view.ledgers["prepared", self] = known
+        return known[1]
 
     def _nodes(self, at: AnyRows) -> list[Any]:
         if isinstance(at, ManyRows):
-            return self._known.at(at)
-        return [NodeFacts(at) if self._facts_only else RuleNode(at)]
+            return known_nodes(at.view, self._kind, at.index)
+        return [self._kind(at)]
 
     def _columns(self, at: AnyRows) -> NodeArrays:
         return NodeArrays(at) if self._facts_only else RuleColumns(at)

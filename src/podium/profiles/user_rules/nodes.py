@@ -357,33 +357,42 @@ class KnownNodes:
 
     __slots__ = ("_kind", "_known", "_last", "_state", "_view")
 
-    def __init__(self, kind: type[NodeFacts]) -> None:
+    def __init__(self, view: View, kind: type[NodeFacts]) -> None:
+        self._view = view
         self._kind = kind
-        self._view: View | None = None
         self._state = (-1, -1)
         self._known: dict[int, NodeFacts] = {}
         self._last: tuple[np.ndarray | None, list[NodeFacts]] = (None, [])
 
-    def at(self, at: ManyRows) -> list[NodeFacts]:
+    def at(self, index: np.ndarray) -> list[NodeFacts]:
         """The nodes of these rows, in order."""
-        view = at.view
+        view = self._view
         state = (view.journal.epoch, view.journal.node_changes)
-        if self._view is not view or self._state != state:
-            same = self._view is view
-            self._view, self._state, self._last = view, state, (None, [])
+        if self._state != state:
+            self._state, self._last = state, (None, [])
             objects = view.nodes.objects
             self._known = {
                 row: known
                 for row, known in self._known.items()
-                if same and row < len(objects) and known.object is objects[row]
+                if row < len(objects) and known.object is objects[row]
             }
-        if self._last[0] is at.index:
+        if self._last[0] is index:
             return self._last[1]
-        rows = at.index.tolist()
+        rows = index.tolist()
         known = self._known
         for row in rows:
             if row not in known:
                 known[row] = self._kind(OneRow(view, row))
         found = [known[row] for row in rows]
-        self._last = (at.index, found)
+        self._last = (index, found)
         return found
+
+
+def known_nodes(view: View, kind: type[NodeFacts], rows: np.ndarray) -> list[NodeFacts]:
+    """The nodes of these rows as rules see them; all rules of one kind share what is kept."""
+    key = ("nodes of rules", kind)
+    kept = view.ledgers.get(key)
+    if kept is None:
+        kept = view.ledgers[key] = KnownNodes(view, kind)
+    found: list[NodeFacts] = kept.at(rows)
+    return found
