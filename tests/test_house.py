@@ -201,6 +201,38 @@ def test_a_lookup_by_name_is_seen(text: str, seen: bool) -> None:
     assert bool(lookups_by_name(text)) is seen
 
 
+def predicates_with_effects(text: str) -> list[str]:
+    """The functions named `is_…` or `has_…` that set an attribute."""
+    found = []
+    for node in ast.walk(parsed(text)):
+        if isinstance(node, ast.FunctionDef) and re.match(r"_?(is|has)_", node.name):
+            stored = (
+                each
+                for each in ast.walk(node)
+                if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+            )
+            if any(stored):
+                found.append(f"{node.name} has an effect")
+    return found
+
+
+def test_a_predicate_has_no_effect() -> None:
+    assert wrong_in(predicates_with_effects, SOURCES) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("def is_due(self):\n    self.seen = True\n    return True", True),
+        ("def _has_more(self):\n    self.seen += 1\n    return True", True),
+        ("def is_due(self):\n    return self.seen", False),
+        ("def take(self):\n    self.seen = True", False),
+    ],
+)
+def test_a_predicate_with_an_effect_is_seen(text: str, seen: bool) -> None:
+    assert bool(predicates_with_effects(text)) is seen
+
+
 def unsorted_names(text: str) -> list[str]:
     """The names of an `__all__` that is not sorted."""
     for node in parsed(text).body:

@@ -136,7 +136,7 @@ def test_an_answer_is_the_same_whole_in_pieces_and_with_the_parser(
 
     async def main() -> None:
         whole = await exchanged([text], closes=closes)
-        with patch.object(Connection, "_is_whole", lambda *_: False):
+        with patch.object(Connection, "_take_whole", lambda *_: False):
             parsed = await exchanged([text], closes=closes)
         assert whole == parsed
         assert await exchanged(pieces, closes=closes) == parsed

@@ -80,7 +80,7 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[
 class _GeneralWay(Reflector[Any]):
     """A reflector that takes every line through the decoder of events."""
 
-    def _is_put(self, line: bytes) -> bool:
+    def _take_usual(self, line: bytes) -> bool:
         return False
 
 
@@ -192,7 +192,7 @@ def test_the_usual_form_of_an_event_is_taken_in_one_pass(kind: str) -> None:
     client: Any = None
     reflector = Reflector(client, "/x", msgspec.json.Decoder(Object), known)
     text = b'{"type":"%b","object":{"metadata":{"name":"a","labels":{"x":"}}"}}}}'
-    assert reflector._is_put(text % kind.encode())
+    assert reflector._take_usual(text % kind.encode())
     assert [(call, item.name) for call, item in known.calls] == [("put", "a")]
 
 

@@ -141,19 +141,20 @@ class StatusLine:
 
     def step(self, text: str) -> None:
         """Say what is done now."""
-        if self._is_due():
+        if self._take_turn():
             self._put(f"{self._what}: {text}")
 
     def count(self, done: int, total: int) -> None:
         """Say how much of the work is done, and how long the rest may take."""
-        if not self._is_due():
+        if not self._take_turn():
             return
         left = (time.monotonic() - self._begun) * (total - done) / done if done else 0.0
         filled = "#" * (_BAR_WIDTH * done // max(total, 1))
         rest = f", {left:.0f} s left" if left >= 1 else ""
         self._put(f"{self._what} [{filled:{_BAR_WIDTH}}] {done}/{total}{rest}")
 
-    def _is_due(self) -> bool:
+    def _take_turn(self) -> bool:
+        """True when it is time to draw; then not again for a while."""
         now = time.monotonic()
         if not self._watched or now < self._next:
             return False

@@ -100,8 +100,8 @@ class ClusterReading:
         else:
             self._read[pod.uid] = pod.metadata.resource_version
 
-    def has_read(self, uids: Collection[str], since: float) -> bool:
-        """Whether all that happened to some pods up to a time after *since* was read."""
+    def read_up_to(self, uids: Collection[str], since: float) -> bool:
+        """True once all that happened to some pods up to a time after *since* was read."""
         if self._asked_at <= since:
             self.is_needed |= self._clock() > since
             return False

@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         if self._parser is None:
-            if not self._seen and self._is_whole(data):
+            if not self._seen and self._take_whole(data):
                 return
             # A parser each time: one that has seen an odd answer must not read the next.
             self._parser = httptools.HttpResponseParser(self)
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
             self._fail(f"an answer that is not HTTP: {error}")
             self.abort()
 
-    def _is_whole(self, data: bytes) -> bool:
+    def _take_whole(self, data: bytes) -> bool:
         """Take an answer that needs no parser: a success with its length, in one piece.
 
         Almost every answer to a write is one. Its headers say nothing that is asked for, so they

@@ -297,7 +297,7 @@ class Reflector(Generic[Kind]):
     def _take(self, line: bytes) -> None:
         if self._is_stale:
             raise ApiError("an object could not be reported", status=_GONE)
-        if self._is_put(line):
+        if self._take_usual(line):
             return
         event = _event.decode(line)
         kind = event.type
@@ -325,7 +325,7 @@ class Reflector(Generic[Kind]):
         self._pause = self._first_pause
         self._failures.succeeded(_WATCH)
 
-    def _is_put(self, line: bytes) -> bool:
+    def _take_usual(self, line: bytes) -> bool:
         """Take a line in the form in which API servers write almost all of them.
 
         The object is decoded without looking for its end first. Whatever is not as expected is

@@ -83,7 +83,7 @@ def _search(
         *(each for each in charged if each[1]),
         *(each for each in charged if not each[1]),
     ):
-        if not _is_reprieved(failed, trial, victim, placements):
+        if not _reprieve(failed, trial, victim, placements):
             evicted.append(victim)
             violations += violating
     view = failed.view
@@ -99,7 +99,7 @@ def _search(
     return GroupOutcome(SUCCESS, PREFIX + text, preemption, attempt)
 
 
-def _is_reprieved(
+def _reprieve(
     failed: FailedGroup,
     trial: GroupTrial,
     victim: Victim,

@@ -92,8 +92,8 @@ class _Open:
 class Reading(Protocol):
     """How far the changes of a running cluster have been read."""
 
-    def has_read(self, uids: Collection[str], since: float) -> bool:
-        """Whether all that happened to some pods up to a time after *since* was fed."""
+    def read_up_to(self, uids: Collection[str], since: float) -> bool:
+        """True once all that happened to some pods up to a time after *since* was fed."""
 
 
 class Judge:
@@ -356,7 +356,7 @@ class Judge:
             return True
         since = self._now + self._wait_seconds
         if self._reading is not None:
-            return self._reading.has_read(uids, since)
+            return self._reading.read_up_to(uids, since)
         return self._ahead.until > since
 
     def _end(self, taken: _Taken) -> None:
@@ -458,7 +458,7 @@ class Judge:
         awaited = {*first.awaited, first.place.pod.uid}
         if self._reading is None or (
             not any(self._ahead.has(uid) for uid in awaited)
-            and self._reading.has_read(awaited, since)
+            and self._reading.read_up_to(awaited, since)
         ):
             self._report_open(first)
 

@@ -122,7 +122,7 @@ class Continuation:
 
     def _follow(self, entry: Entry) -> None:
         if self._decider is None:
-            if self._is_before_start(entry):
+            if self._pass(entry):
                 self._replay.apply(entry)
                 return
             self._take_over()
@@ -141,7 +141,8 @@ class Continuation:
         elif isinstance(entry, Evicting):
             self.recorded.evicted += len(entry.victims)
 
-    def _is_before_start(self, entry: Entry) -> bool:
+    def _pass(self, entry: Entry) -> bool:
+        """Note whether a checkpoint begins or ends; True if the entry lies before the start."""
         in_checkpoint = self._in_checkpoint
         if isinstance(entry, SegmentStart):
             self._in_checkpoint = not entry.empty

@@ -208,13 +208,13 @@ class _PerNode:
         elif news:
             self._known[[*rows_in(news)]] = False
         missing = rows[~self._known[rows]]
-        if len(missing) and not self._has_put(view, missing):
+        if len(missing) and not self._put(view, missing):
             self._known[:] = False
-            self._has_put(view, rows)
+            self._put(view, rows)
         found: np.ndarray = self._values[rows]
         return found
 
-    def _has_put(self, view: View, rows: np.ndarray) -> bool:
+    def _put(self, view: View, rows: np.ndarray) -> bool:
         """Compute the answers for some rows; False if they need another type of array."""
         made = np.array([self._function(self._kind(OneRow(view, row))) for row in rows.tolist()])
         if not self._known.any():

@@ -145,19 +145,19 @@ class PodFollower(Observer):
             self._evicting(victim.key, victim.spec.node_name, f"pod group {group}")
 
     def _evicting(self, victim: str, node: str, preemptor: str) -> None:
-        if self._recording and not self._is_counted(victim):
+        if self._recording and self._count(victim):
             at = round(self.now, 3)
             self.evicted.append(EvictedPod(pod=victim, node=node, preemptor=preemptor, at=at))
             self._add("preempted", victim, f"pod {victim} is evicted for {preemptor}")
 
-    def _is_counted(self, victim: str) -> bool:
-        """Whether this pod was recorded as a victim before; one that took its name was not."""
+    def _count(self, victim: str) -> bool:
+        """Count a victim; False if it was counted before, and not one that had its name."""
         namespace, _, name = victim.partition("/")
         pod = self._registry.find("Pod", name, namespace)
         uid = victim if pod is None else pod["metadata"]["uid"]
-        counted = uid in self._victims
+        is_new = uid not in self._victims
         self._victims.add(uid)
-        return counted
+        return is_new
 
     def _add(self, what: str, name: str, text: str) -> None:
         event = TimelineEvent(at=round(self.now, 3), what=what, object=name, text=text)

@@ -56,17 +56,19 @@ class ControllerEvents:
 
     def has_budget(self) -> bool:
         """Whether an event recorded now would be written."""
-        now = self._now()
-        self._tokens = min(self._tokens + (now - self._refilled) * _PER_SECOND, _BURST)
-        self._refilled = now
-        return self._tokens >= 1
+        return self._tokens_at(self._now()) >= 1
+
+    def _tokens_at(self, now: float) -> float:
+        return min(self._tokens + (now - self._refilled) * _PER_SECOND, _BURST)
 
     def _record(
         self, about: JsonObject, kind: str, reason: str, message: str, component: str
     ) -> None:
-        if not self.has_budget():
+        now = self._now()
+        tokens = self._tokens_at(now)
+        if tokens < 1:
             return
-        self._tokens -= 1
+        self._tokens, self._refilled = tokens - 1, now
         identity = (about["metadata"]["uid"], reason, message, component)
         before = self._recorded.get(identity)
         if before is None or not self._count(before):
