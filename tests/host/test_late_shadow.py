@@ -18,7 +18,6 @@ from podium.objects.kinds.pod import Pod
 from podium.past.format.reading import ObjectChange
 from podium.past.judge.agreement import AS_GOOD, SAME, Agreement
 from podium.past.judge.judge import Judge
-from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES
 
@@ -61,7 +60,7 @@ class LateShadow:
     def __init__(self, other: OtherScheduler) -> None:
         self.now = other.log[0].time
         self._left = list(other.log)
-        self.shadow = Shadow(None)
+        self.shadow = Agreement(None)
         rules = Rules({other.profile.scheduler_name: other.profile}, other.behaviour)
         self.reading = ClusterReading(PodsAt(other.log, self._clock), self._clock)
         self.judge = Judge(rules, self.shadow.judged, reading=self.reading)
@@ -93,7 +92,7 @@ class LateShadow:
         while self._left:
             self.read(1)
         self.judge.finish()
-        return self.shadow.agreement()
+        return self.shadow
 
 
 def busy(pods: int = 150) -> OtherScheduler:
@@ -133,10 +132,10 @@ def test_a_pod_that_never_gets_a_node_is_not_waited_for() -> None:
     ]
     late = LateShadow(other)
     late.read(len(other.log))
-    before = late.shadow.agreement().pods
+    before = late.shadow.pods
 
     late.now += 31
     late.go_on()
 
     assert before < 39
-    assert late.shadow.agreement().pods == 39
+    assert late.shadow.pods == 39

@@ -124,10 +124,10 @@ def test_every_flag_that_it_names_exists(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_every_metric_that_it_names_is_served() -> None:
-    from podium.past.judge.shadow import Shadow  # noqa: PLC0415
+    from podium.past.judge.agreement import Agreement  # noqa: PLC0415
     from podium.scheduler.telemetry.metrics import Metrics  # noqa: PLC0415
 
-    metrics, shadow = Metrics(), Shadow()
+    metrics, shadow = Metrics(), Agreement()
     metrics.more.append(shadow.families)
     text = metrics.exposition()[0].decode()
     served = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}

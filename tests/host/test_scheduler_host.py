@@ -379,7 +379,7 @@ def test_in_shadow_mode_nothing_is_written() -> None:
         await world.api.create(PODS, pod("a"))
         shadow = world.run.host.shadow
         assert shadow is not None
-        await eventually(lambda: shadow.agreement().waiting == 1)
+        await eventually(lambda: shadow.waiting() == 1)
 
     code = asyncio.run(world.play(script))
 

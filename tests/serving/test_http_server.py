@@ -12,7 +12,7 @@ import pytest
 from control_plane.harness import ROOT
 from podium.errors import InputError
 from podium.past.decisions.decision_log import DecisionLog
-from podium.past.judge.shadow import Shadow
+from podium.past.judge.agreement import Agreement
 from podium.scheduler.telemetry.metrics import Metrics
 from podium.serving.endpoints.health import Health
 from podium.serving.endpoints.http_server import application, listening
@@ -130,7 +130,7 @@ def test_what_is_served_keeps_to_the_schema(health: Health) -> None:
 
 
 def test_the_comparison_is_served(health: Health) -> None:
-    with served(application(health, shadow=Shadow())) as url:
+    with served(application(health, shadow=Agreement())) as url:
         data = json.loads(fetched(f"{url}/shadow")[1])
         _, text = fetched(f"{url}/shadow?text")
 

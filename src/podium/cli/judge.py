@@ -39,19 +39,19 @@ def judge(*, path: str, output: str, verbose: bool, flags: ProfileSource) -> int
     """
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import History  # noqa: PLC0415
-    from podium.past.judge.shadow import Shadow, judge_history  # noqa: PLC0415  not for the help
+    from podium.past.judge.agreement import Agreement  # noqa: PLC0415  not for the help
+    from podium.past.judge.judge import judge_history  # noqa: PLC0415
 
     history = History(path)
     flags = replace(flags, usual_ties=KUBE_SCHEDULER, usual_percentage=0)
-    shadow = Shadow(None)
+    found = Agreement(None)
     damaged: list[Torn] = []
     try:
-        judge_history(_shown(history, damaged), recorded_rules(flags), shadow)
+        judge_history(_shown(history, damaged), recorded_rules(flags), found)
     except KeyboardInterrupt:
         note("interrupted: these are the placements that were judged so far")
-    found = shadow.agreement()
     if output == "table":
-        write(shadow.table(verbose=verbose))
+        write(found.table(verbose=verbose))
     else:
         write_data(found.as_json(verbose=verbose), output)
     return InputError.exit_code if damaged else int(found.ratio < 1)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.workloads import PriorityClass
     from podium.past.decisions.causes_now import Causes
-    from podium.past.judge.shadow import Shadow
+    from podium.past.judge.agreement import Agreement
     from podium.past.recorder.recorder import HistoryRecorder
     from podium.past.replay.past_cluster import PastCluster
     from podium.past.replay.past_decisions import PastDecisions
@@ -401,7 +401,7 @@ class SchedulerHost:
         )
 
 
-def _new_shadow() -> Shadow:
-    from podium.past.judge.shadow import Shadow  # noqa: PLC0415  brings what compares decisions
+def _new_shadow() -> Agreement:
+    from podium.past.judge.agreement import Agreement  # noqa: PLC0415  brings what compares
 
-    return Shadow()
+    return Agreement()

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from podium.kube.discovery import Served
     from podium.objects.kinds.meta import Object
     from podium.objects.kinds.pod import Pod
-    from podium.past.judge.agreement import Judgement
-    from podium.past.judge.shadow import Shadow
+    from podium.past.judge.agreement import Agreement, Judgement
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.informers import Indexes
@@ -172,7 +171,7 @@ class ShadowScheduler(Scheduler):
         self,
         client: KubeApi,
         profiles: Sequence[Profile],
-        shadow: Shadow,
+        shadow: Agreement,
         *,
         observers: Sequence[Observer],
         options: SchedulerOptions,
@@ -207,7 +206,6 @@ class ShadowScheduler(Scheduler):
         )
         self._shadow.waiting = lambda: judge.waiting
         self._shadow.missed = lambda: judge.missed
-        self._shadow.min_count = lambda key: _min_count(judge, key)
         indexes = JudgedIndexes(judge, self._reading, self._clocks.steady, self._pod_ready.set)
         return judge.state, indexes
 
@@ -269,10 +267,3 @@ class ShadowScheduler(Scheduler):
             else:
                 failures.succeeded("pods")
                 self._pod_ready.set()
-
-
-def _min_count(judge: Judge, key: str) -> int | None:
-    """How many pods of a group must have a node; None if it is not there."""
-    namespace, _, name = key.partition("/")
-    group = judge.state.cache.columns.catalog.pod_groups.get(name, namespace)
-    return None if group is None else group.min_count

@@ -1,60 +1,59 @@
-"""Matrices of placements that differ are kept within a limit of bytes."""
+"""Placements that are doubtful keep every verdict and every score, within a limit."""
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from builders import node, pod
 from past.judge.test_shadow import PROFILE, Beside
-from podium.past.judge.agreement import Doubtful, Judgement, matrix_bytes
+from podium.objects.kinds.pod import Pod
+from podium.past.judge.agreement import Judgement
+from podium.past.judge.judge import MOST_MATRICES
 
 
-def judgement(uid: str, nodes: int, recording: bool = True) -> Judgement:
-    """A judgement of a decision about this many nodes."""
-    beside = Beside(*(node(f"n{number}") for number in range(nodes)))
-    asked = pod(uid, requests={"cpu": "1"})
-    decision = beside.judge.decided(asked, recording=recording)
-    return Judgement(asked, 1, None, decision, PROFILE, 0.0)
+class Keeping(Beside):
+    """Keeps the judgements that it is told."""
+
+    def __init__(self) -> None:
+        small, large = node("small", cpu="64", memory="64Gi"), node("large", cpu="640")
+        super().__init__(small, large)
+        self.told: list[Judgement] = []
+        self.judge._report = self.told.append
+
+
+def bound(waiting: Pod) -> Pod:
+    return replace(waiting, spec=replace(waiting.spec, node_name="small"))
 
 
 def test_the_oldest_lose_their_matrix_first() -> None:
-    whole, plain = judgement("a", 40), judgement("a", 40, recording=False)
-    assert whole.decision is not None
-    assert plain.decision is not None
-    size = matrix_bytes(whole.decision)
-    assert size > 40 * 8
-    kept = Doubtful(budget_bytes=3 * size)
+    """The first pod is bound last: all others wait for it, and are judged at once."""
+    beside = Keeping()
+    pods = [pod(f"p{at}", uid=f"u{at}", requests={"cpu": "1"}) for at in range(MOST_MATRICES + 8)]
+    beside.places(pod("first"), "large")
+    changes: list[tuple[str, Pod | None, Pod]] = [("Pod", None, each) for each in pods]
+    changes += [("Pod", each, bound(each)) for each in reversed(pods)]
 
-    for number in range(100):
-        kept.put(str(number), whole, plain.decision)
+    for change in changes:
+        beside.seen(*change)
+        beside.time -= 1.0  # all at once: no pod is given up, and no scheduler was silent
 
-    assert len(kept) == 100, "no judgement is lost"
-    assert kept.size == 3 * size
-    found = [kept.pop(str(number)) for number in range(100)]
-    with_matrix = [each is not None and each.decision is whole.decision for each in found]
-    assert with_matrix == [False] * 97 + [True] * 3
-    assert all(each is not None and each.decision is not None for each in found)
-    assert (len(kept), kept.size) == (0, 0)
-    assert kept.pop("0") is None
-
-
-def test_a_judgement_that_is_replaced_is_counted_once() -> None:
-    whole, plain = judgement("a", 10), judgement("a", 10, recording=False)
-    assert whole.decision is not None
-    assert plain.decision is not None
-    kept = Doubtful()
-
-    for _ in range(5):
-        kept.put("a", whole, plain.decision)
-
-    assert kept.size == matrix_bytes(whole.decision)
+    found = {each.pod.uid: each for each in beside.told}
+    assert len(found) == len(pods) + 1, "no judgement is lost"
+    decisions = [found[each.uid].decision for each in pods]
+    assert all(each is not None and each.node == "large" for each in decisions)
+    with_matrix = [bool(each and each.scores) for each in decisions]
+    assert with_matrix == [False] * 8 + [True] * MOST_MATRICES
 
 
-def test_a_judge_keeps_what_it_doubts_there() -> None:
-    beside = Beside(node("small", cpu="2", memory="2Gi"), node("large", cpu="64", memory="64Gi"))
-    waiting = pod(requests={"cpu": "1", "memory": "1Gi"})
+def test_a_difference_has_its_scores() -> None:
+    beside = Keeping()
+    waiting = pod(requests={"cpu": "1"})
+    beside.seen("Pod", None, waiting)
+    beside.seen("Pod", waiting, bound(waiting))
 
-    beside.places(waiting, "small")
-
-    assert isinstance(beside.judge._doubtful, Doubtful)
-    assert beside.judge._doubtful.size == 0, "its binding was followed"
-    [difference] = beside.shadow.agreement().differences
-    assert "NodeResourcesFit" in {gap.priority for gap in difference.gaps}
+    [told] = beside.told
+    assert told.profile is PROFILE
+    assert told.decision is not None
+    assert told.decision.scores
+    assert told.comparison is not None
+    assert "NodeResourcesFit" in {gap.priority for gap in told.comparison.gaps}

@@ -19,7 +19,6 @@ from podium.objects.kinds.pod import Pod
 from podium.past.judge.agreement import AS_GOOD, DIFFERENT, OTHER_ORDER, SAME, Agreement, Judgement
 from podium.past.judge.ahead import LISTED, UNKNOWN
 from podium.past.judge.judge import Judge
-from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES, VERSIONS
 
@@ -91,7 +90,7 @@ def burst(other: OtherScheduler, make: Make, *, nodes: int, pods: int) -> None:
 def judged(other: OtherScheduler, profile: Profile | None = None) -> Agreement:
     """The placements of the other scheduler, by its own rules or by other ones."""
     by = profile or dataclasses.replace(other.profile, ties="first")
-    shadow = Shadow(None)
+    shadow = Agreement(None)
     rules = Rules({by.scheduler_name: by}, other.behaviour)
     judge = Judge(rules, shadow.judged)
     shadow.missed = lambda: judge.missed
@@ -99,7 +98,7 @@ def judged(other: OtherScheduler, profile: Profile | None = None) -> Agreement:
         judge.feed(change)
         judge.advance()
     judge.finish()
-    return shadow.agreement()
+    return shadow
 
 
 def placements(other: OtherScheduler) -> int:

@@ -22,7 +22,6 @@ from podium.engine.state.verdicts import FITS
 from podium.objects.kinds.pod import Pod
 from podium.past.judge.agreement import DIFFERENT, LOOKED_AT, SAME, Agreement
 from podium.past.judge.judge import Judge
-from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES
 
@@ -101,13 +100,13 @@ def judged_burst(
     for number, made in enumerate(burst(300, other.dice)):
         other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
     other.run()
-    shadow = Shadow(None)
+    shadow = Agreement(None)
     judge = Judge(Rules({profile.scheduler_name: profile}, other.behaviour), shadow.judged)
     for change in other.log:
         judge.feed(change)
         judge.advance()
     judge.finish()
-    return shadow.agreement()
+    return shadow
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -16,10 +16,10 @@ from podium.past.judge.agreement import (
     REJECTED,
     SAME,
     UNPLACED,
+    Agreement,
     PlacementComparison,
 )
 from podium.past.judge.judge import Judge
-from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from podium.scheduler.telemetry.metrics import Metrics
 from scheduler.fakes import PROFILES
@@ -31,7 +31,7 @@ class Beside:
     """A shadow with its judge, and what the cluster shows."""
 
     def __init__(self, *items: Object) -> None:
-        self.shadow = Shadow()
+        self.shadow = Agreement()
         rules = Rules({PROFILE.scheduler_name: PROFILE}, BEHAVIOUR)
         self.judge = Judge(rules, self.shadow.judged)
         self.shadow.waiting = lambda: self.judge.waiting
@@ -48,7 +48,7 @@ class Beside:
         """A pod comes, and is bound to the node of this name."""
         self.seen("Pod", None, waiting)
         self.seen("Pod", waiting, replace(waiting, spec=replace(waiting.spec, node_name=name)))
-        found = self.shadow.agreement().differences
+        found = self.shadow.differences
         return found[0] if found else None
 
 
@@ -56,8 +56,8 @@ def test_the_same_node_is_agreement() -> None:
     beside = Beside(node("n1"))
 
     assert beside.places(pod(), "n1") is None
-    assert beside.shadow.agreement().counts[SAME] == 1
-    assert beside.shadow.agreement().ratio == 1.0
+    assert beside.shadow.counts[SAME] == 1
+    assert beside.shadow.ratio == 1.0
 
 
 def test_a_node_as_good_as_ours_is_agreement() -> None:
@@ -67,7 +67,7 @@ def test_a_node_as_good_as_ours_is_agreement() -> None:
     assert found is not None
     assert (found.ours, found.theirs, found.kind) == ("n1", "n2", AS_GOOD)
     assert found.why[0].startswith("it fits, and its total ")
-    assert beside.shadow.agreement().ratio == 1.0
+    assert beside.shadow.ratio == 1.0
 
 
 def test_a_node_with_fewer_points_is_told_by_how_much_and_why() -> None:
@@ -78,7 +78,7 @@ def test_a_node_with_fewer_points_is_told_by_how_much_and_why() -> None:
     assert (found.ours, found.kind, found.detail) == ("large", DIFFERENT, LOWER)
     assert found.why[0].startswith("it fits, but its total ")
     assert "NodeResourcesFit" in {gap.priority for gap in found.gaps}
-    assert beside.shadow.agreement().ratio == 0.0
+    assert beside.shadow.ratio == 0.0
     assert "points for large: NodeResourcesFit +" in beside.shadow.table()
     assert beside.shadow.as_json()["different"] == beside.shadow.as_json()["lower"] == 1
 
@@ -106,12 +106,12 @@ def test_pods_that_ran_before_and_pods_that_are_gone_are_not_compared() -> None:
     beside = Beside(node("n1"))
     beside.seen("Pod", None, pod("old", node="n1"))
     beside.seen("Pod", None, pod("gone"))
-    assert beside.shadow.agreement().waiting == 1
+    assert beside.shadow.waiting() == 1
     beside.seen("Pod", pod("gone"), None)
 
-    found = beside.shadow.agreement()
+    found = beside.shadow
 
-    assert (found.pods, found.waiting, found.undecided) == (0, 0, 0)
+    assert (found.pods, found.waiting(), found.undecided) == (0, 0, 0)
 
 
 def test_a_placement_is_judged_when_those_before_it_are_known() -> None:
@@ -121,12 +121,12 @@ def test_a_placement_is_judged_when_those_before_it_are_known() -> None:
     beside.seen("Pod", None, first)
     beside.seen("Pod", None, second)
     beside.seen("Pod", second, replace(second, spec=replace(second.spec, node_name="n2")))
-    before = beside.shadow.agreement()
+    before = (beside.shadow.pods, beside.shadow.waiting())
     beside.seen("Pod", first, replace(first, spec=replace(first.spec, node_name="n1")))
-    after = beside.shadow.agreement()
+    found = beside.shadow
 
-    assert (before.pods, before.waiting) == (0, 2)
-    assert (after.counts[SAME], after.pods, after.waiting) == (2, 2, 0)
+    assert before == (0, 2)
+    assert (found.counts[SAME], found.pods, found.waiting()) == (2, 2, 0)
 
 
 def test_a_pod_that_is_never_bound_is_given_up_after_a_while() -> None:
@@ -138,10 +138,10 @@ def test_a_pod_that_is_never_bound_is_given_up_after_a_while() -> None:
     beside.time += 31
     beside.seen("Node", None, node("n3"))
 
-    found = beside.shadow.agreement()
+    found = beside.shadow
 
     assert (found.pods, found.counts[DIFFERENT]) == (1, 0)
-    assert found.waiting == 1
+    assert found.waiting() == 1
 
 
 def test_agreement_is_a_metric() -> None:

@@ -19,9 +19,8 @@ from past.judge.other_scheduler import OtherScheduler
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile, Weighted
 from podium.objects.kinds.pod import Pod
-from podium.past.judge.agreement import DIFFERENT
+from podium.past.judge.agreement import DIFFERENT, Agreement
 from podium.past.judge.judge import Judge
-from podium.past.judge.shadow import Shadow
 from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES
 
@@ -117,13 +116,13 @@ def measure(kind: str, seed: int, *, nodes: int, count: int, samples: bool) -> C
     for number, made in enumerate(pods(count, other.dice)):
         other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
     other.run()
-    shadow = Shadow(None)
+    shadow = Agreement(None)
     judge = Judge(Rules({right.scheduler_name: right}, other.behaviour), shadow.judged)
     for change in other.log:
         judge.feed(change)
         judge.advance()
     judge.finish()
-    found = shadow.agreement()
+    found = shadow
     keys = {each.pod for each in found.differences if each.kind == DIFFERENT}
     wrong = {f"default/p{int(uid[1:]):05}" for uid in other.wrong}
     return Counted(found.pods, len(wrong), len(wrong & keys), len(keys - wrong))

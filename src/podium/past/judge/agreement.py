@@ -1,24 +1,25 @@
-"""The placements of another scheduler compared with what Podium decides about the same pods.
+"""The placements of another scheduler compared with Podium's decisions, and counted.
 
-A judgement of a placement that differs is kept until all orders are tried. It has a matrix: every
-verdict and every score of its decision. In a large cluster that is hundreds of kilobytes, and
-bindings may come much later than they are judged. Beyond the limit the oldest ones keep their
-decision without its matrix.
+A `Judge` reports a `Judgement` for each placement, in hindsight; an `Agreement` counts them and
+keeps the differences. `podium history judge` prints it, and `podium run --shadow` serves it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.library.decision_json import API_VERSION
 from podium.render.decision import sentences
 from podium.render.decision.analysis import node_report, ranking, score_gaps
 from podium.render.plain import counted
+from podium.scheduler.telemetry.metric_types import Counters, gauges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from prometheus_client import Metric
 
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
@@ -31,18 +32,33 @@ if TYPE_CHECKING:
 #: as good if other pods were decided before or after it; another one.
 SAME, AS_GOOD, LOOKED_AT = "same", "asGood", "bestOfLookedAt"
 OTHER_ORDER, DIFFERENT = "asGoodInAnotherOrder", "different"
-KINDS: Final = (SAME, AS_GOOD, LOOKED_AT, OTHER_ORDER, DIFFERENT)
 #: What is different: the node has a lower total; it was rejected or not examined; none was found.
 LOWER, REJECTED, UNPLACED = "lower", "rejected", "unplaced"
-DETAILS: Final = (LOWER, REJECTED, UNPLACED)
-_TEXTS: Final = {
-    AS_GOOD: "as good",
-    LOOKED_AT: "best of the nodes looked at",
-    OTHER_ORDER: "as good in another order",
-    LOWER: "scored lower",
-    REJECTED: "rejected",
-    UNPLACED: "no node found",
+#: Each kind: its name as a label of the metric, beside a placement, and in the summary.
+_KINDS: Final = {
+    SAME: ("same", "", "same node"),
+    AS_GOOD: ("as_good", "as good", "as good: another node with the same total"),
+    LOOKED_AT: (
+        "best_of_looked_at",
+        "best of the nodes looked at",
+        "best of the nodes looked at, which are a share of all",
+    ),
+    OTHER_ORDER: (
+        "as_good_in_another_order",
+        "as good in another order",
+        "as good in another order of decisions that is possible",
+    ),
+    DIFFERENT: ("different", "different", "different"),
 }
+#: Each detail of what is different: beside a placement, and in the summary.
+_DETAILS: Final = {
+    LOWER: ("scored lower", "  on a node that Podium scores lower"),
+    REJECTED: ("rejected", "  on a node that Podium rejects, or did not examine"),
+    UNPLACED: ("no node found", "  where Podium found no node"),
+}
+#: The most differences that are kept with their explanation, and the most pod groups: the latest.
+MOST_DIFFERENCES: Final = 1_000
+MOST_GROUPS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,7 @@ class PlacementComparison:
     pod: str
     ours: str | None
     theirs: str
-    #: One of `KINDS`, and of `DETAILS` where it is different.
+    #: `SAME` and so on, and for one that is different what is different: `LOWER` and so on.
     kind: str
     detail: str = ""
     #: Why they differ, in sentences.
@@ -106,6 +122,21 @@ def compare_placement(decision: Decision, theirs: str, time: float = 0.0) -> Pla
     return PlacementComparison(pod, ours, theirs, kind, detail, why, score_differences, time)
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A placement of the other scheduler, and what Podium decides in its place."""
+
+    pod: Pod
+    attempt: int
+    #: None when the placement could not be judged.
+    comparison: PlacementComparison | None
+    decision: Decision | None
+    profile: Profile | None
+    time: float
+    #: How many pods of its pod group must have a node; None where the group is not known.
+    min_count: int | None = None
+
+
 @dataclass(slots=True)
 class JudgedGroup:
     """The placements of the pods of one pod group."""
@@ -114,7 +145,7 @@ class JudgedGroup:
     name: str
     #: How many pods must have a node; None where the group itself is not known.
     min_count: int | None = None
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
 
     @property
     def pods(self) -> int:
@@ -131,23 +162,44 @@ class JudgedGroup:
         return f"pod group {self.name}: {counted(self.pods, 'placement')}, {agree} agree{needed}"
 
 
-@dataclass(slots=True)
 class Agreement:
-    """How many placements agree with Podium's decisions, and how the others differ."""
+    """Counts how many placements agree with Podium's decisions, and how the others differ."""
 
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    #: What is different about those that are.
-    details: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DETAILS, 0))
-    #: Placements that could not be judged: nothing is known of the pod before it had a node, or
-    #: extenders would have to be asked.
-    undecided: int = 0
-    #: Pods that wait for a node, or whose placement waits for that of pods decided before.
-    waiting: int = 0
-    #: Pods that Podium finds a node for where the other scheduler reported none.
-    missed: int = 0
-    differences: Sequence[PlacementComparison] = ()
-    #: The pod groups of the pods.
-    groups: Sequence[JudgedGroup] = ()
+    def __init__(self, most_differences: int | None = MOST_DIFFERENCES) -> None:
+        """Keep so many differences, the latest ones; None for all."""
+        self.counts = dict.fromkeys(_KINDS, 0)
+        #: What is different about those that are.
+        self.details = dict.fromkeys(_DETAILS, 0)
+        #: Placements that could not be judged: nothing is known of the pod before it had a node, or
+        #: extenders would have to be asked.
+        self.undecided = 0
+        #: Set by who judges: the number of pods that wait for a node, or whose placement waits for
+        #: that of pods decided before, and of those that Podium finds a node for where the other
+        #: scheduler reported none.
+        self.waiting: Callable[[], int] = lambda: 0
+        self.missed: Callable[[], int] = lambda: 0
+        #: The latest first.
+        self.differences: deque[PlacementComparison] = deque(maxlen=most_differences)
+        #: The pod groups of the pods, by `namespace/name`.
+        self.groups: dict[str, JudgedGroup] = {}
+
+    def judged(self, judgement: Judgement) -> None:
+        """Count a judgement."""
+        found = judgement.comparison
+        if found is None:
+            self.undecided += 1
+            return
+        self.counts[found.kind] += 1
+        if name := judgement.pod.group:
+            group = self.groups.setdefault(name, JudgedGroup(name))
+            group.counts[found.kind] += 1
+            group.min_count = judgement.min_count or group.min_count
+            if len(self.groups) > MOST_GROUPS:
+                del self.groups[next(iter(self.groups))]
+        if found.detail:
+            self.details[found.detail] += 1
+        if found.kind != SAME:
+            self.differences.appendleft(found)
 
     @property
     def pods(self) -> int:
@@ -159,7 +211,7 @@ class Agreement:
         """The share of placements on the same node, or on one that is as good."""
         return 1 - self.counts[DIFFERENT] / self.pods if self.pods else 1.0
 
-    def listed(self, *, verbose: bool = False) -> Sequence[PlacementComparison]:
+    def _listed(self, *, verbose: bool) -> Sequence[PlacementComparison]:
         """The placements that are different; *verbose*: all that are not on the same node."""
         return [each for each in self.differences if verbose or each.kind == DIFFERENT]
 
@@ -173,124 +225,70 @@ class Agreement:
             **self.counts,
             **self.details,
             "undecided": self.undecided,
-            "waiting": self.waiting,
-            "missed": self.missed,
-            "podGroups": [each.as_json() for each in self.groups],
-            "differences": [each.as_json() for each in self.listed(verbose=verbose)],
+            "waiting": self.waiting(),
+            "missed": self.missed(),
+            "podGroups": [each.as_json() for each in self.groups.values()],
+            "differences": [each.as_json() for each in self._listed(verbose=verbose)],
         }
 
+    def table(self, limit: int = 50, *, verbose: bool = False) -> str:
+        """The numbers, and then at most *limit* differences with their reasons.
 
-def agreement_text(found: Agreement, limit: int = 50, *, verbose: bool = False) -> str:
-    """The numbers, and then at most *limit* differences with their reasons.
-
-    *verbose*: the placements that are as good on another node are listed with them.
-    """
-    counts, details = found.counts, found.details
-    agree = f", {_percent(found.ratio)} agree" if found.pods else ""
-    lines = [
-        f"{counted(found.pods, 'placement')} compared{agree}",
-        f"  {counts[SAME]:>8}  same node",
-        f"  {counts[AS_GOOD]:>8}  as good: another node with the same total",
-        f"  {counts[LOOKED_AT]:>8}  best of the nodes looked at, which are a share of all",
-        f"  {counts[OTHER_ORDER]:>8}  as good in another order of decisions that is possible",
-        f"  {counts[DIFFERENT]:>8}  different",
-    ]
-    for detail, text in (
-        (LOWER, "on a node that Podium scores lower"),
-        (REJECTED, "on a node that Podium rejects, or did not examine"),
-        (UNPLACED, "where Podium found no node"),
-    ):
-        if details[detail]:
-            lines.append(f"  {details[detail]:>8}    {text}")
-    if found.undecided:
-        why = "seen too late, the history ends before, or extenders decide"
-        lines.append(f"  {found.undecided:>8}  not compared: {why}")
-    if found.missed:
-        lines.append(f"  {found.missed:>8}  pods reported as unschedulable that Podium would place")
-    if found.waiting:
-        lines.append(f"  {found.waiting:>8}  pods not placed yet, or not judged yet")
-    lines += map(str, found.groups[:limit])
-    lines += [f"and {len(found.groups) - limit} more pod groups"] * (len(found.groups) > limit)
-    listed = found.listed(verbose=verbose)
-    if not listed:
+        *verbose*: the placements that are as good on another node are listed with them.
+        """
+        agree = f", {_percent(self.ratio)} agree" if self.pods else ""
+        lines = [f"{counted(self.pods, 'placement')} compared{agree}"]
+        numbers = [
+            *((self.counts[kind], text) for kind, (_, _, text) in _KINDS.items()),
+            *((self.details[each], text) for each, (_, text) in _DETAILS.items()),
+            (
+                self.undecided,
+                "not compared: seen too late, the history ends before, or extenders decide",
+            ),
+            (self.missed(), "pods reported as unschedulable that Podium would place"),
+            (self.waiting(), "pods not placed yet, or not judged yet"),
+        ]
+        shown = [each for at, each in enumerate(numbers) if at < len(_KINDS) or each[0]]
+        lines += [f"  {count:>8}  {text}" for count, text in shown]
+        lines += map(str, list(self.groups.values())[:limit])
+        lines += [f"and {len(self.groups) - limit} more pod groups"] * (len(self.groups) > limit)
+        listed = self._listed(verbose=verbose)
+        if listed:
+            what = "Placements on another node" if verbose else "Differences"
+            lines += ["", f"{what}, the latest first:"]
+            lines += [line for each in listed[:limit] for line in _placement_lines(each)]
+            lines += [f"  and {len(listed) - limit} more"] * (len(listed) > limit)
         return "\n".join(lines) + "\n"
-    what = "Placements on another node" if verbose else "Differences"
-    lines += ["", f"{what}, the latest first:"]
-    for each in listed[:limit]:
-        lines.append(f"  {each.pod}: {each.ours or 'no node'}, actually on {each.theirs}")
-        text = _TEXTS[each.detail or each.kind]
-        lines += [f"      {text}: {sentence}" for sentence in each.why[:1]]
-        lines += [f"      {sentence}" for sentence in each.why[1:]]
-        if each.gaps:
-            parts = (f"{sentences.short(gap.priority)} {gap.points:+d}" for gap in each.gaps)
-            lines.append(f"      points for {each.ours}: {', '.join(parts)}")
-    if len(listed) > limit:
-        lines.append(f"  and {len(listed) - limit} more")
-    return "\n".join(lines) + "\n"
+
+    def families(self) -> Iterator[Metric]:
+        """The comparison so far, as metrics for `Metrics.more`."""
+        counters = Counters(
+            "podium_shadow_placements",
+            "Placements of the other scheduler, by how they compare with what Podium decides.",
+            ("result",),
+        )
+        for kind, (label, _, _) in _KINDS.items():
+            counters.add(label, count=self.counts[kind])
+        counters.add("undecided", count=self.undecided)
+        yield counters.family()
+        yield gauges(
+            "podium_shadow_agreement_ratio",
+            "Share of the placements that are on Podium's node or on one that it finds as good.",
+            (),
+            {(): self.ratio},
+        )
+
+
+def _placement_lines(found: PlacementComparison) -> Iterator[str]:
+    yield f"  {found.pod}: {found.ours or 'no node'}, actually on {found.theirs}"
+    text = _DETAILS[found.detail][0] if found.detail else _KINDS[found.kind][1]
+    for number, sentence in enumerate(found.why):
+        yield f"      {sentence}" if number else f"      {text}: {sentence}"
+    if found.gaps:
+        parts = (f"{sentences.short(gap.priority)} {gap.points:+d}" for gap in found.gaps)
+        yield f"      points for {found.ours}: {', '.join(parts)}"
 
 
 def _percent(ratio: float) -> str:
     """A share with as many digits as it takes not to call it whole."""
     return f"{ratio:.1%}" if ratio in {0.0, 1.0} or f"{ratio:.1%}" != "100.0%" else f"{ratio:.3%}"
-
-
-#: As much as the log of decisions may take.
-BUDGET_BYTES: Final = 32 << 20
-#: What a name in a list of nodes takes, besides the text, which is shared.
-_REFERENCE_BYTES: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A placement of the other scheduler, and what Podium decides in its place."""
-
-    pod: Pod
-    attempt: int
-    #: None when the placement could not be judged.
-    comparison: PlacementComparison | None
-    decision: Decision | None
-    profile: Profile | None
-    time: float
-
-
-class Doubtful:
-    """The judgements by the uid of their pod."""
-
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
-        """Keep matrices of *budget_bytes* at most."""
-        self._budget_bytes = budget_bytes
-        self._judgements: dict[str, Judgement] = {}
-        #: Those with a matrix, the oldest first: the same decision without it, and the bytes of it.
-        self._matrices: OrderedDict[str, tuple[Decision, int]] = OrderedDict()
-        #: The bytes of all matrices that are kept.
-        self.size = 0
-
-    def __len__(self) -> int:
-        return len(self._judgements)
-
-    def put(self, uid: str, judgement: Judgement, plain: Decision) -> None:
-        """Keep a judgement; *plain* is its decision without the matrix."""
-        self.pop(uid)
-        self._judgements[uid] = judgement
-        if judgement.decision is not None:
-            size = matrix_bytes(judgement.decision)
-            self._matrices[uid] = (plain, size)
-            self.size += size
-        while self.size > self._budget_bytes:
-            oldest, (smaller, size) = self._matrices.popitem(last=False)
-            self.size -= size
-            self._judgements[oldest] = replace(self._judgements[oldest], decision=smaller)
-
-    def pop(self, uid: str) -> Judgement | None:
-        """The judgement of a pod, which is kept no more."""
-        _, size = self._matrices.pop(uid, (None, 0))
-        self.size -= size
-        return self._judgements.pop(uid, None)
-
-
-def matrix_bytes(decision: Decision) -> int:
-    """What the matrix of a decision takes."""
-    arrays = [decision.codes, *([decision.totals] if decision.totals is not None else [])]
-    arrays += [array for column in decision.scores for array in (column.raw, column.score)]
-    names = (decision.examined, decision.feasible, decision.best)
-    return sum(array.nbytes for array in arrays) + _REFERENCE_BYTES * sum(map(len, names))

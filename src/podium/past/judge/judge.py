@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from msgspec.structs import replace as changed
 
+from podium.past.format.reading import ObjectChange, SegmentStart
+from podium.past.format.records import Checkpoint
 from podium.past.judge.agreement import (
     DIFFERENT,
     LOOKED_AT,
     OTHER_ORDER,
     SAME,
-    Doubtful,
     Judgement,
     PlacementComparison,
     compare_placement,
@@ -34,18 +35,20 @@ from podium.past.judge.ahead import Ahead, Starts, reports_failure
 from podium.past.judge.hypotheses import Hypotheses, Placed
 from podium.past.judge.judged_cluster import JudgedCluster
 from podium.past.judge.refusals import Refusals
+from podium.past.replay.replay import is_read
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from podium.cluster.queue.entities import Turn
     from podium.cluster.verification import Verification
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
-    from podium.past.format.reading import ObjectChange
-    from podium.past.replay.replay import Rules
+    from podium.past.format.reading import Entry
+    from podium.past.judge.agreement import Agreement
+    from podium.past.replay.replay import Rules, RulesOf
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import Observer
 
@@ -57,6 +60,9 @@ MOST_AHEAD: Final = 100_000
 #: With a larger share of placements that nothing explains, the rules are others: what seldom
 #: happens explains nothing then.
 MOST_UNEXPLAINED: Final = 1 / 20
+#: How many placements that differ keep every verdict and every score, the latest ones: with 5,000
+#: nodes that is a megabyte for each. Older ones keep their decision without them.
+MOST_MATRICES: Final = 32
 REFUSED: Final = "decided while {} counted elsewhere, if its first binding was refused"
 
 
@@ -78,7 +84,9 @@ class _Open:
     """A placement that is different, until all orders in which it may not be are tried."""
 
     place: Placed
-    time: float
+    judgement: Judgement
+    #: Its decision without verdicts and scores.
+    plain: Decision
     #: Pods that may explain it: their bindings are late, or they may have been decided before it.
     awaited: set[str] = field(default_factory=set)
     #: What seldom happens and would explain it; "" for nothing.
@@ -136,7 +144,8 @@ class Judge:
         self._judged: dict[str, Placed | None] = {}
         #: Placements that are different so far, by uid, and what was judged of them.
         self._open: dict[str, _Open] = {}
-        self._doubtful = Doubtful()
+        #: The last of them, which keep their matrices.
+        self._recent: deque[_Open] = deque()
         #: How many placements nothing explains so far.
         self._unexplained = 0
         self._finished = False
@@ -415,16 +424,13 @@ class Judge:
         if found.kind != LOOKED_AT:
             found = _as_good(found, OTHER_ORDER, listed)
         profile = self._cluster.profile(pod)
-        judgement = Judgement(pod, taken.attempt, found, decision, profile, self._now)
+        needed = self._min_count(pod)
+        judgement = Judgement(pod, taken.attempt, found, decision, profile, self._now, needed)
         if found.kind == DIFFERENT:
-            suspects, seldom = (
-                self._refusals.suspects_of(place),
-                self._cluster.looked_at.seldom(pod, node),
-            )
+            suspects = self._refusals.suspects_of(place)
+            seldom = self._cluster.looked_at.seldom(pod, node)
             unsure = bool(self._unseen)
-            self._open[pod.uid] = _Open(place, self._now, suspects, seldom, unsure=unsure)
-            self._unexplained += not seldom
-            self._doubtful.put(pod.uid, judgement, plain)
+            self._keep(_Open(place, judgement, plain, suspects, seldom, unsure=unsure))
         else:
             self._report(judgement)
         self._refusals.placed(place, late=bound_at - self._now > self._retry_seconds)
@@ -435,6 +441,15 @@ class Judge:
         self._cluster.place(pod, node, decision)
         self._end(taken)
         self._end_doubts(pod.uid)
+
+    def _keep(self, found: _Open) -> None:
+        """Keep a placement that differs until it is reported."""
+        self._open[found.place.pod.uid] = found
+        self._unexplained += not found.seldom
+        self._recent.append(found)
+        if len(self._recent) > MOST_MATRICES:
+            oldest = self._recent.popleft()
+            oldest.judgement = replace(oldest.judgement, decision=oldest.plain)
 
     def _end_doubts(self, uid: str) -> None:
         """Report the placements that waited for a pod alone."""
@@ -452,7 +467,7 @@ class Judge:
             first.unsure = True
             self._report_open(first)
             return
-        since = first.time + self._wait_seconds
+        since = first.judgement.time + self._wait_seconds
         if self._now <= since:
             return
         awaited = {*first.awaited, first.place.pod.uid}
@@ -464,10 +479,8 @@ class Judge:
 
     def _report_open(self, found: _Open) -> None:
         """Report a placement, as different unless there is an *order* in which it is not."""
-        place = found.place
+        place, judgement = found.place, found.judgement
         del self._open[place.pod.uid]
-        judgement = self._doubtful.pop(place.pod.uid)
-        assert judgement is not None
         assert judgement.comparison is not None
         bound = found.bound or self._position
         refused = self._refusals.explains(place.pod.uid)
@@ -482,6 +495,12 @@ class Judge:
         told = None if unsure or (self._is_cut and not order) else comparison
         self._report(replace(judgement, comparison=told))
 
+    def _min_count(self, pod: Pod) -> int | None:
+        """How many pods of a pod's group must have a node; None if the group is not known."""
+        namespace, _, name = pod.group.partition("/")
+        group = self.state.cache.columns.catalog.pod_groups.get(name, namespace)
+        return None if group is None else group.min_count
+
     def decided(self, pod: Pod, *, recording: bool = False) -> Decision:
         """Decide about a pod in the state as it is; no cursor moves."""
         return self._cluster.decided(pod, recording=recording)
@@ -494,3 +513,36 @@ class Judge:
 def _as_good(found: PlacementComparison, kind: str, why: str) -> PlacementComparison:
     """A comparison with what explains it; unchanged if nothing does."""
     return replace(found, kind=kind, detail="", why=(why, *found.why)) if why else found
+
+
+def judge_history(entries: Iterable[Entry], rules_of: RulesOf, agreement: Agreement) -> None:
+    """Feed the changes of a history to a judge, which reports to *agreement*.
+
+    A segment that continues the one before begins with a checkpoint, which says nothing new; one
+    that begins with an empty cluster is of another run, and is judged apart.
+    """
+    judge: Judge | None = None
+    in_checkpoint, missed = False, 0
+    for entry in entries:
+        if isinstance(entry, SegmentStart):
+            in_checkpoint = judge is not None and not entry.empty
+            if not in_checkpoint:
+                missed += _finished(judge)
+                judge = Judge(rules_of(entry.header), agreement.judged)
+        elif isinstance(entry, Checkpoint):
+            in_checkpoint = False
+        elif isinstance(entry, ObjectChange) and not in_checkpoint and is_read(entry.kind):
+            assert judge is not None
+            judge.feed(entry)
+            judge.advance()
+    missed += _finished(judge)
+    waiting = judge.waiting if judge is not None else 0
+    agreement.missed, agreement.waiting = lambda: missed, lambda: waiting
+
+
+def _finished(judge: Judge | None) -> int:
+    """Judge what is left; the pods that the other scheduler found no node for and Podium did."""
+    if judge is None:
+        return 0
+    judge.finish()
+    return judge.missed
