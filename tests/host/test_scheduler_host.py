@@ -190,8 +190,10 @@ def test_garbage_is_collected_once_the_cluster_is_known() -> None:
     """What is there by then is not looked at any more; what comes later is."""
     enabled, threshold = gc.isenabled(), gc.get_threshold()
     try:
+        collected = [each["collections"] for each in gc.get_stats()]
         cluster_program._stop_collection()
         assert not gc.isenabled()
+        assert [each["collections"] for each in gc.get_stats()] == collected
         before = gc.get_freeze_count()
         kept: list[list[int]] = [[] for _ in range(1000)]
         cluster_program._start_collection()

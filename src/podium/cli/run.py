@@ -213,10 +213,10 @@ def run(
         chosen = _chosen_by_cluster(access, flags, own)
         source = flags if chosen is not None else _of_cluster(access, flags)
 
-    def prepare() -> PreparedRun:
-        return _prepared(access, chosen or source.choose(), source, own)
+        def prepare() -> PreparedRun:
+            return _prepared(access, chosen or source.choose(), source, own)
 
-    return run_cluster(load, access, prepare, _show, pod_name=os.environ.get("POD_NAME", ""))
+        return run_cluster(load, access, prepare, _show, pod_name=os.environ.get("POD_NAME", ""))
 
 
 def _prepared(

@@ -119,7 +119,6 @@ async def _run(
 
 def _stop_collection() -> None:
     """Collect no garbage while the cluster is read; modules stay for ever and are not looked at."""
-    gc.collect()
     gc.freeze()
     gc.disable()
 
