@@ -162,6 +162,17 @@ def test_the_module_runs_as_the_command() -> None:
     assert result.stdout.startswith(f"podium {package.__version__} ")
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are not listed here")
+def test_numpy_starts_no_threads_for_its_linear_algebra() -> None:
+    code = (
+        "import os, podium.cli.main as entry;"
+        "entry.run = lambda *_: exec('import numpy') or len(os.listdir('/proc/self/task'));"
+        "entry.main()"
+    )
+
+    assert python("-c", code).returncode == 1
+
+
 def test_kubectl_runs_it_under_its_own_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,13 +106,13 @@ def app() -> None:
 
 def main() -> None:
     """Run as `podium`."""
-    _escape_unencodable()
+    _begin()
     _end(run(sys.argv[1:], "podium"))
 
 
 def kubectl_main() -> None:
     """Run as a plugin: `kubectl podium`."""
-    _escape_unencodable()
+    _begin()
     _end(run(sys.argv[1:], "kubectl podium"))
 
 
@@ -124,6 +124,13 @@ def _end(code: int) -> NoReturn:
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _begin() -> None:
+    """Prepare the process, before NumPy is imported."""
+    # Its linear algebra, which nothing asks for, would start a thread for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _escape_unencodable()
 
 
 def _escape_unencodable() -> None:
