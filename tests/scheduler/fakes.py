@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from podium.engine.framework.extenders import Extender
 from podium.engine.framework.rule import PermitRule, ReserveRule
 from podium.engine.state.reservation import VolumePlan
 from podium.generations.v1_36 import V1_36
+from podium.kube.api import MERGE_PATCH, KubeApi
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
@@ -51,7 +53,17 @@ def refused(status: int, message: str = "no", *, retry_after: float | None = Non
 LOST = UnreachableError("no answer in time")
 
 
-class FakeApi:
+class NoServer(KubeApi):
+    """An API server of which only those requests are answered that a subclass has."""
+
+    async def request(self, *given: Any, **named: Any) -> bytes:
+        raise AssertionError(given)
+
+    def stream(self, *given: Any, **named: Any) -> AbstractAsyncContextManager[Any]:
+        raise AssertionError(given)
+
+
+class FakeApi(NoServer):
     """Keeps the requests, and answers each kind of request by a script; by default with success."""
 
     def __init__(self) -> None:
@@ -73,10 +85,10 @@ class FakeApi:
         """What was given with each request of a kind."""
         return [given for name, *given in self.requests if name == request]
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str, *, timeout: float) -> None:  # noqa: ASYNC109
-        self._answer("bind", f"{namespace}/{name}", uid, node, timeout)
+    async def bind(self, namespace: str, name: str, uid: str, node: str, **limits: float) -> None:
+        self._answer("bind", f"{namespace}/{name}", uid, node, limits["timeout"])
 
-    async def get(self, path: str) -> Any:
+    async def get(self, path: str, params: Any = None) -> Any:
         return self._answer("get", path)
 
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
@@ -85,7 +97,7 @@ class FakeApi:
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         self._answer("status", f"{namespace}/{name}", patch["status"])
 
-    async def patch(self, path: str, patch: Any) -> Any:
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
         return self._answer("patch", path, patch)
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from podium.engine.framework.decision import ClaimRelease
 from podium.engine.rules.devices.extended_resources import special_claim
 from podium.engine.state.devices import DeviceId
 from podium.engine.state.reservation import ClaimPlan, DevicePlan
+from podium.kube.api import MERGE_PATCH
 from podium.kube.errors import ApiError, UnreachableError
 from podium.objects.kinds.devices import (
     CLAIM_FINALIZER,
@@ -28,13 +29,13 @@ from podium.objects.kinds.devices import (
 from podium.objects.kinds.pod import ContainerExtendedResource
 from podium.scheduler.placing.device_claims import DeviceClaims
 from podium.scheduler.state.clock import Clocks
-from scheduler.fakes import Cluster, refused
+from scheduler.fakes import Cluster, NoServer, refused
 
 BASE = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 POD = pod("p", uid="u")
 
 
-class ClaimServer:
+class ClaimServer(NoServer):
     """An API server with claims alone: merge patches, versions, conflicts, finalizers."""
 
     def __init__(self, *names: str) -> None:
@@ -68,7 +69,7 @@ class ClaimServer:
         claim["status"] = {**claim.get("status", {}), **status}
         self._store(name, claim)
 
-    async def get(self, path: str) -> Any:
+    async def get(self, path: str, params: Any = None) -> Any:
         name = path.removeprefix(f"{BASE}/")
         if name not in self.claims:
             raise refused(404)
@@ -81,7 +82,7 @@ class ClaimServer:
         about = {**obj["metadata"], "name": name, "namespace": "default", "uid": name}
         return self._store(name, {**obj, "metadata": about})
 
-    async def patch(self, path: str, patch: Any) -> Any:
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
         if "/pods/" in path:
             self.pods.append(patch)
             return {}
@@ -314,13 +315,13 @@ class DeafServer(ClaimServer):
         self._carried_out = carried_out
         self._silent = 0
 
-    async def get(self, path: str) -> Any:
+    async def get(self, path: str, params: Any = None) -> Any:
         if self._silent:
             self._silent -= 1
             raise UnreachableError("connection refused")
         return await super().get(path)
 
-    async def patch(self, path: str, patch: Any) -> Any:
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
         if path.endswith("/status") and "status c" not in self.log:
             self._silent = 3
             if self._carried_out:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from podium.scheduler.placing.binder import Binder, BindingClient
-from podium.scheduler.placing.failure_handler import DeletingClient, FailureHandler
+from podium.scheduler.placing.binder import Binder
+from podium.scheduler.placing.failure_handler import FailureHandler
 from podium.scheduler.placing.pod_events import PodEvents
-from podium.scheduler.placing.pre_bind import PreBind, PreBindClient
-from podium.scheduler.placing.status_writers import GroupStatusWriter, PodStatusWriter, StatusClient
+from podium.scheduler.placing.pre_bind import PreBind
+from podium.scheduler.placing.status_writers import GroupStatusWriter, PodStatusWriter
 from podium.scheduler.placing.volumes import VolumeBinder
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
+    from podium.kube.api import KubeApi
     from podium.scheduler.placing.binder import ExtenderBind
     from podium.scheduler.placing.pod_events import Recorder
     from podium.scheduler.placing.tasks import WorkerPool
@@ -24,16 +25,12 @@ if TYPE_CHECKING:
     from podium.scheduler.state.options import SchedulerOptions
 
 
-class ActionsClient(BindingClient, DeletingClient, StatusClient, PreBindClient, Protocol):
-    """All requests that the actions send."""
-
-
 class Actions:
     """The binder, the failure handler and what they write with, made for one set of options."""
 
     def __init__(
         self,
-        client: ActionsClient,
+        client: KubeApi,
         state: ClusterState,
         recorder: Recorder,
         *,

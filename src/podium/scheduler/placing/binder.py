@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from podium.kube.errors import ApiError, UnreachableError, is_outcome_unknown
 from podium.kube.failure_log import FailureLog
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from podium.cluster.queue.entities import Turn
     from podium.engine.framework.profile import Profile
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.placing.failure_handler import FailureHandler
     from podium.scheduler.placing.pod_events import PodEvents
@@ -46,24 +47,6 @@ _NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
 _NOT_SERVED = frozenset({500, 503})
 
 
-class BindingClient(Protocol):
-    """The requests that the binder sends."""
-
-    async def bind(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        node: str,
-        *,
-        timeout: float,  # noqa: ASYNC109  of the whole request
-    ) -> None:
-        """Bind a pod to a node."""
-
-    async def get(self, path: str) -> Any:
-        """Read an object."""
-
-
 class NotBoundError(Exception):
     """The pod was not bound; the text says why."""
 
@@ -79,7 +62,7 @@ class Binder:
         self,
         *,
         state: ClusterState,
-        client: BindingClient,
+        client: KubeApi,
         pre_bind: PreBind,
         volumes: VolumeBinder,
         failure_handler: FailureHandler,

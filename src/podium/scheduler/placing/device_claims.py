@@ -14,7 +14,7 @@ Kubernetes v1.36.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -37,11 +37,12 @@ from podium.scheduler.state.clock import written
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from podium.engine.framework.decision import ClaimRelease
     from podium.engine.state.devices import ResourceClaims
     from podium.engine.state.reservation import ClaimPlan, DevicePlan
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
@@ -56,27 +57,11 @@ RETRIES: Final = 5
 POLL_SECONDS: Final = 5.0
 
 
-class ClaimClient(Protocol):
-    """The requests that change claims."""
-
-    async def get(self, path: str) -> Any:
-        """Read an object."""
-
-    async def create(self, path: str, obj: Mapping[str, Any]) -> Any:
-        """Create an object; the created object."""
-
-    async def patch(self, path: str, patch: Any) -> Any:
-        """Send a merge patch; the changed object."""
-
-    async def delete(self, path: str, options: Mapping[str, Any] | None = None) -> Any:
-        """Delete an object."""
-
-
 class DeviceClaims:
     """Writes the claims of pods that got a node, and undoes it."""
 
     def __init__(
-        self, state: ClusterState, client: ClaimClient, clocks: Clocks, rng: random.Random
+        self, state: ClusterState, client: KubeApi, clocks: Clocks, rng: random.Random
     ) -> None:
         """*rng* is the source of jitter."""
         self._rng = rng

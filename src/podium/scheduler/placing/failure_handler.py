@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import ClaimRelease, Decision
     from podium.engine.framework.group_decision import GroupPreemption, MemberResult
     from podium.engine.framework.profile import Profile
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.pod_group import PodGroup
     from podium.scheduler.placing.pod_events import PodEvents
@@ -57,13 +58,6 @@ _APART: Final = frozenset({Pool.PENDING, Pool.INCOMPLETE})
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
-class DeletingClient(Protocol):
-    """The request that evicts a victim."""
-
-    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
-        """Delete a pod."""
-
-
 class FailureHandler:
     """Requeues pods that were not placed, and writes why; the scheduling loop goes on meanwhile."""
 
@@ -71,7 +65,7 @@ class FailureHandler:
         self,
         *,
         state: ClusterState,
-        client: DeletingClient,
+        client: KubeApi,
         status: PodStatusWriter,
         events: PodEvents,
         workers: WorkerPool,

@@ -8,7 +8,7 @@ the pod that keeps the reservation. Volumes follow, in `volumes`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,9 +16,8 @@ from podium.cluster.claims import ClaimWriteError
 from podium.engine.rows.rows import OneRow
 from podium.engine.state.reservation import PreBindSteps
 from podium.kube.errors import ApiError
-from podium.scheduler.placing.device_claims import ClaimClient, DeviceClaims
+from podium.scheduler.placing.device_claims import DeviceClaims
 from podium.scheduler.placing.tasks import StageError, StageTasks
-from podium.scheduler.placing.volumes import PatchingClient
 
 if TYPE_CHECKING:
     import random
@@ -27,14 +26,11 @@ if TYPE_CHECKING:
     from podium.engine.framework.decision import ClaimRelease
     from podium.engine.framework.rule import Permission, PermitRule
     from podium.engine.state.reservation import DevicePlan
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import AttemptResult
-
-
-class PreBindClient(PatchingClient, ClaimClient, Protocol):
-    """The requests of these stages."""
 
 
 class PreBind:
@@ -43,7 +39,7 @@ class PreBind:
     def __init__(
         self,
         state: ClusterState,
-        client: PreBindClient,
+        client: KubeApi,
         clocks: Clocks,
         *,
         rng: random.Random,
@@ -135,7 +131,7 @@ class PreBind:
 class _Steps(PreBindSteps):
     """The steps of reservations for one pod."""
 
-    def __init__(self, pod: Pod, client: PreBindClient, claims: DeviceClaims) -> None:
+    def __init__(self, pod: Pod, client: KubeApi, claims: DeviceClaims) -> None:
         self._pod, self._client, self._claims = pod, client, claims
 
     async def annotate(self, key: str, value: object) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -25,9 +25,10 @@ from podium.scheduler.state.clock import written
 from podium.scheduler.state.observers import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from podium.engine.framework.group_decision import GroupDecision
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.pod_group import GroupCondition, PodGroup
     from podium.scheduler.placing.tasks import WorkerPool
@@ -37,13 +38,6 @@ logger = logging.getLogger(__name__)
 
 PREEMPTED = "PreemptionByScheduler"
 _NOT_FOUND, _CONFLICT = 404, 409
-
-
-class StatusClient(Protocol):
-    """The request that the status writer sends."""
-
-    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
-        """Patch the status of a pod."""
 
 
 class FailedAttempt(msgspec.Struct, frozen=True):
@@ -59,7 +53,7 @@ class PodStatusWriter(Observer):
     """Writes the outcomes of failed attempts into pods."""
 
     def __init__(
-        self, client: StatusClient, *, writes_probe_time: bool, now: Callable[[], float]
+        self, client: KubeApi, *, writes_probe_time: bool, now: Callable[[], float]
     ) -> None:
         """With *writes_probe_time* each attempt writes its time, and so is always written."""
         self._client = client
@@ -174,13 +168,6 @@ class PodStatusWriter(Observer):
         return {} if known == {node} else {"nominatedNodeName": node or None}
 
 
-class GroupStatusClient(Protocol):
-    """The request that writes the status of a group."""
-
-    async def patch(self, path: str, patch: Any) -> Any:
-        """Send a merge patch; the changed object."""
-
-
 class GroupStatusWriter:
     """Writes the condition PodGroupInitiallyScheduled.
 
@@ -190,7 +177,7 @@ class GroupStatusWriter:
     def __init__(
         self,
         state: ClusterState,
-        client: GroupStatusClient,
+        client: KubeApi,
         workers: WorkerPool,
         now: Callable[[], float],
     ) -> None:

@@ -10,7 +10,7 @@ Upstream: plugins/volumebinding/binder.go, Kubernetes v1.36.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from podium.engine.rows.rows import OneRow, as_int
 from podium.engine.rules.volumes.binding import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from podium.engine.state.reservation import VolumePlan
+    from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
     from podium.scheduler.placing.status_writers import PodStatusWriter
@@ -33,20 +34,13 @@ if TYPE_CHECKING:
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 
 
-class PatchingClient(Protocol):
-    """The request that changes volumes and claims."""
-
-    async def patch(self, path: str, patch: Any) -> Any:
-        """Send a merge patch; the changed object."""
-
-
 class VolumeBinder:
     """Carries out volume plans, one task per pod."""
 
     def __init__(
         self,
         state: ClusterState,
-        client: PatchingClient,
+        client: KubeApi,
         status: PodStatusWriter,
         *,
         nominates: bool,
