@@ -324,9 +324,9 @@ class ClusterRun:
             ServerTls,
         )
         from podium.serving.access.delegated_access import DelegatedAccess  # noqa: PLC0415
-        from podium.serving.access.page_access import TokenCookie  # noqa: PLC0415
         from podium.serving.access.serving_certificate import serving_certificate  # noqa: PLC0415
         from podium.serving.endpoints.http_server import listening, serve_on  # noqa: PLC0415
+        from podium.web.page_access import TokenCookie  # noqa: PLC0415
 
         made = stack.enter_context(serving_certificate(secure.certificate, secure.key))
         served: Any = self.host.application()
@@ -352,8 +352,8 @@ class ClusterRun:
 
     def _with_pages(self, app: Any, *, changes: bool) -> Any:
         """The endpoints, and the pages on the paths that are theirs."""
-        from podium.serving.access.page_access import PagesBeside  # noqa: PLC0415
         from podium.web.app import pages  # noqa: PLC0415
+        from podium.web.page_access import PagesBeside  # noqa: PLC0415
 
         if self._page_data is None:
             self._page_data = self.page_data()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from podium.web.page_data import PageSource
+    from podium.serving.page_data.page_data import PageData
 
 _INDEX = "index.html"
 #: Files that the self-contained page of an explanation has as well.
@@ -126,7 +126,7 @@ class SafeHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-def pages(page_data: PageSource, *, read_only: bool = False) -> Starlette:
+def pages(page_data: PageData, *, read_only: bool = False) -> Starlette:
     """The application of `/` and all paths under `/podium/`; *read_only* pages change nothing."""
     return Starlette(
         routes=[

@@ -14,12 +14,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from podium.errors import PodiumError
-from podium.web.page_data import stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
-    from podium.web.page_data import PageSource
+    from podium.serving.page_data.page_data import PageData
 
     Handler = Callable[[Request], Awaitable[Response]]
 
@@ -28,9 +27,13 @@ logger = logging.getLogger(__name__)
 #: The most bytes of a manifest or configuration.
 LARGEST_BODY: Final = 1 << 20
 JSON: Final = "application/json"
+#: Seconds between two looks at the revision; changes in between are sent together.
+INTERVAL: Final = 0.2
+#: Seconds after which an event is sent even if nothing changed.
+LONGEST_SILENCE: Final = 1.0
 
 
-def data_routes(page_data: PageSource, *, read_only: bool = False) -> list[Route]:
+def data_routes(page_data: PageData, *, read_only: bool = False) -> list[Route]:
     """The routes, relative to `/podium/v1`; *read_only* ones change nothing."""
     handlers = _Handlers(page_data, read_only=read_only)
     return [
@@ -85,7 +88,7 @@ def _with_errors(handler: Handler) -> Handler:
 class _Handlers:
     """The handlers of the routes, one method each."""
 
-    def __init__(self, page_data: PageSource, *, read_only: bool) -> None:
+    def __init__(self, page_data: PageData, *, read_only: bool) -> None:
         self._page_data, self._read_only = page_data, read_only
 
     async def cluster(self, request: Request) -> Response:
@@ -309,3 +312,17 @@ def _json(data: Any, status: int = 200) -> Response:
         media_type=JSON,
         headers={"Cache-Control": "no-store"},
     )
+
+
+async def stream(page_data: PageData) -> AsyncIterator[bytes]:
+    """Events named `pulse` with the summary; the first one is sent at once."""
+    yield b"retry: 2000\n\n"
+    sent: object = None
+    silence = 0.0
+    while True:
+        revision = page_data.revision()
+        if revision != sent or silence >= LONGEST_SILENCE:
+            sent, silence = revision, 0.0
+            yield b"event: pulse\ndata: " + msgspec.json.encode(page_data.summary()) + b"\n\n"
+        await asyncio.sleep(INTERVAL)
+        silence += INTERVAL
