@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import weakref
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -25,6 +26,11 @@ STRANGE: list[Any] = [
     None, True, False, 0, -1, 1.5, 2**63, -(2**70), 1e308, "", "x", "é\u0000", "9" * 4301,
     "1e999999", "../..", "a" * 300, [], [None], {}, {"": None}, {"a": {"b": [1, None]}}, [[]], [{}],
     "100%", "-5", [None, "x", {}], {"kind": "Pod"}, "2026-01-01T00:00:00Z", "{{}}", "$(x)",
+    {"$patch": "delete"}, {"$patch": None}, [{"$patch": "replace"}], {"$retainKeys": [1]},
+    {"$setElementOrder/containers": [{"name": 1}]}, {"$deleteFromPrimitiveList/finalizers": "x"},
+    {"matchExpressions": [{"key": "a", "operator": "In"}]}, "1Ki", "1e-400", "-9" * 2000,
+    [{"name": "a"}, {"name": "a"}], 2**31, -(2**63) - 1, 0.1, "a/b/c", "\ud83d", "(a+)+$",
+    "0001-01-01T00:00:00Z", "1" * 400 + "E",
 ]  # fmt: skip
 PATCHES = ["json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"]
 
@@ -40,6 +46,8 @@ class Requests:
     def __init__(self) -> None:
         self._clock, registry = VirtualClock(), Registry(rng=random.Random(0))  # noqa: S311
         self.app = ApiServer(registry)
+        self._loop = asyncio.new_event_loop()
+        weakref.finalize(self, self._loop.close)
         self.accept = b""
         #: What the controllers could not do.
         self.warnings: list[str] = []
@@ -68,13 +76,15 @@ class Requests:
         }
         sent: list[Any] = []
 
+        received = iter([{"type": "http.request", "body": data if body is not None else b""}])
+
         async def receive() -> Json:
-            return {"type": "http.request", "body": data if body is not None else b""}
+            return next(received, {"type": "http.disconnect"})
 
         async def send(message: Any) -> None:
             sent.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        self._loop.run_until_complete(self.app(scope, receive, send))
         content = b"".join(each.get("body", b"") for each in sent[1:])
         return sent[0]["status"], content
 

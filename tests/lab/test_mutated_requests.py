@@ -39,16 +39,83 @@ OTHERS: dict[str, Json] = {
         "metadata": {"name": "deployment", "namespace": "default"},
         "spec": {"replicas": 3},
     },
+    "/api/v1/namespaces/default/bindings": {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "web", "namespace": "default"},
+        "target": {"kind": "Node", "name": "node"},
+    },
+    "/api/v1/namespaces/default/serviceaccounts/account/token": {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": ["x"], "expirationSeconds": 3600},
+    },
+    "/api/v1/namespaces/space/finalize": {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "space"},
+        "spec": {"finalizers": ["kubernetes"]},
+    },
+    "/apis/authentication.k8s.io/v1/selfsubjectreviews": {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "SelfSubjectReview",
+    },
+    "/apis/authentication.k8s.io/v1/tokenreviews": {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": "x", "audiences": ["x"]},
+    },
     "/apis/authorization.k8s.io/v1/subjectaccessreviews": {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": "x", "resourceAttributes": {"verb": "get"}},
+        "spec": {"user": "x", "groups": ["x"], "resourceAttributes": {"verb": "get"}},
+    },
+    "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews": {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "LocalSubjectAccessReview",
+        "spec": {"user": "x", "resourceAttributes": {"verb": "get", "namespace": "default"}},
+    },
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}},
+    },
+    "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "default"},
     },
 }
+#: What is read and never written.
+READ = [
+    "/api", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1",
+    "/version", "/healthz", "/readyz", "/livez", "/metrics", f"{PODS}/web/log",
+    "/apis/metrics.k8s.io/v1beta1/nodes", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods",
+]  # fmt: skip
 PARAMETERS = """
     limit resourceVersion labelSelector fieldSelector continue timeoutSeconds gracePeriodSeconds
-    propagationPolicy fieldManager dryRun resourceVersionMatch
+    propagationPolicy fieldManager dryRun resourceVersionMatch watch allowWatchBookmarks
+    sendInitialEvents orphanDependents fieldValidation pretty force
 """.split()  # noqa: SIM905 - a list of words
+#: Values of parameters besides `STRANGE`: good ones, and those that end too early.
+VALUES = """
+    true false 0 1 -1 All Foreground Orphan Strict Ignore Exact NotOlderThan app=web app!=web !app
+    app,!x app%20in%20(web app%20in%20(web) app%20notin%20() (app) metadata.name=web status.phase!=x
+    metadata.name spec.nodeName=,status.phase= involvedObject.name=web metadata.uid=x =, %ff %00 e30
+""".split()  # noqa: SIM905 - a list of words
+#: Bodies that are no JSON, or no object.
+BODIES: list[bytes] = [
+    b"", b"{", b"null", b"[]", b"1", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 5000,
+    b'{"kind":"Pod","kind":"Node"}', b'{"metadata":{"name":"\\ud800"}}', b"a: &a [*a]", b"{}{}",
+    b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", b"!!python/object:os.system {}", b"- x",
+    b"k8s\x00\x0a", b"%d" % 10**400, b"1e999999999", b"2026-01-01",
+]  # fmt: skip
+ACCEPTED = [
+    b"application/json;as=Table;v=v1;g=meta.k8s.io", b"application/vnd.kubernetes.protobuf",
+    b"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", b"application/yaml", b"x",
+    b"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", b"*/*;q=x,;,", b"\xff",
+]  # fmt: skip
+FORMS = ["json", "yaml", "vnd.kubernetes.protobuf", "cbor", "x", "json;charset=x", *PATCHES]
 
 
 class Loader(yaml.SafeLoader):
@@ -87,7 +154,7 @@ def send_any(lab: Requests, good: list[Json], rng: random.Random) -> tuple[int, 
     """One random request: the status and body of the response, and the request."""
     item = rng.choice(good)
     path, name = path_of(item), item["metadata"]["name"]
-    kind = rng.randrange(8)
+    kind = rng.randrange(10)
     method, form, body = "GET", "json", None
     if kind == 0:
         method, body = "POST", mutated(item, rng)
@@ -103,18 +170,34 @@ def send_any(lab: Requests, good: list[Json], rng: random.Random) -> tuple[int, 
         path = f"{path}/{name}?fieldManager=x&force=true"
     elif kind == 5:
         method = rng.choice(("GET", "DELETE"))
-        value = quote(str(rng.choice(STRANGE)).replace("\0", ""))
+        value = quote(str(rng.choice(STRANGE)).replace("\0", ""), errors="replace")
         path = f"{path}{rng.choice(('', f'/{name}'))}?{rng.choice(PARAMETERS)}={value}"
     elif kind == 6:
         path, whole = rng.choice(list(OTHERS.items()))
         method, form = rng.choice(("POST", "PUT")), rng.choice(("json", *PATCHES))
         body = mutated(whole, rng)
-    else:
+    elif kind == 7:
         path = f"{path}/{name}/{rng.choice(('status', 'scale'))}"
         method, form = rng.choice(("PUT", "PATCH")), rng.choice(("json", *PATCHES))
         body = mutated(item, rng)
-    lab.accept = b"application/json;as=Table;v=v1;g=meta.k8s.io" if rng.random() < 0.1 else b""
+    elif kind == 8:
+        method = rng.choice(("GET", "GET", "POST", "PUT", "PATCH", "DELETE"))
+        path = rng.choice((*READ, path, f"{path}/{name}", f"{path}/{name}/x"))
+        query = (f"{rng.choice(PARAMETERS)}={rng.choice(VALUES)}" for _ in range(3))
+        path = f"{path}?{'&'.join(query)}"
+    else:
+        method, form = rng.choice(("POST", "PUT", "PATCH", "DELETE")), rng.choice(FORMS)
+        path = rng.choice((path, f"{path}/{name}", f"{path}/{name}/status", *OTHERS))
+        body = rng.choice(BODIES)
+    lab.accept = rng.choice(ACCEPTED) if rng.random() < 0.1 else b""
     return *lab.send(method, path, body, form), (method, path, form, body)
+
+
+def test_every_kind_is_asked_for_and_changed() -> None:
+    changed = {path_of(each) for each in good_objects()} | set(OTHERS)
+    served = {each.path("default") for each in TABLE if not each.computed}
+
+    assert served <= changed
 
 
 @pytest.mark.slow
@@ -162,6 +245,15 @@ def test_no_request_gives_500(seed: int) -> None:
         (
             "POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", "json",
             {"metadata": {"name": "no-spec"}}, 201,
+        ),
+        (
+            "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "json",
+            {
+                "metadata": {"name": "a.example.com"},
+                "spec": {"versions": [{"schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-validations": [{"rule": "true"}],
+                }}}]},
+            }, 422,
         ),
     ],
 )  # fmt: skip

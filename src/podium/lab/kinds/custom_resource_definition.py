@@ -102,7 +102,8 @@ def rules_not_evaluated(item: JsonObject) -> list[str]:
         number = count_rules((each.get("schema") or {}).get("openAPIV3Schema"))
         if number:
             rules = "1 rule" if number == 1 else f"{number} rules"
-            found.append(f"the lab does not evaluate the {rules} in CEL of version {each['name']}")
+            name = each.get("name") or ""
+            found.append(f"the lab does not evaluate the {rules} in CEL of version {name}")
     return found
 
 

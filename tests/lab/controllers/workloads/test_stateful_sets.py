@@ -61,6 +61,21 @@ def test_claims_are_made_once_and_outlive_the_pods(lab: ManagedCluster) -> None:
     assert volume["persistentVolumeClaim"]["claimName"] == "data-db-0"
 
 
+def test_a_claim_that_cannot_be_made_is_told_and_its_pod_waits(lab: ManagedCluster) -> None:
+    """The API server accepts a template of claims without a name."""
+    lab.create("StatefulSet", stateful("db", 1, volumeClaimTemplates=[{"spec": {}}]))
+    lab.settle()
+
+    assert lab.names() == []
+    claim, pod = (each["message"] for each in lab.registry.list("Event")[:2])
+    why = 'PersistentVolumeClaim "-db-0" is invalid'
+    assert claim.startswith(
+        f"create Claim -db-0 for Pod db-0 in StatefulSet db failed error: {why}"
+    )
+    text = "create Pod db-0 in StatefulSet db failed error: failed to create PVC -db-0: "
+    assert pod.startswith(text + why)
+
+
 def test_the_highest_number_goes_first(lab: ManagedCluster) -> None:
     lab.create("StatefulSet", stateful("db", 3))
     lab.settle()

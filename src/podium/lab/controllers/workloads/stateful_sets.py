@@ -135,18 +135,18 @@ class StatefulSetController(PodOwningController[Key]):
             HASH_LABEL: tag,
             "statefulset.kubernetes.io/pod-name": name,
         }
-        claims = self._create_claims(owner, name)
         spec = pod["spec"]
-        if claims:
-            kept = [each for each in spec.get("volumes") or () if each["name"] not in claims]
-            spec["volumes"] = kept + [
-                {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
-                for volume, claim in claims.items()
-            ]
         spec["hostname"] = name
         if owner["spec"].get("serviceName"):
             spec["subdomain"] = owner["spec"]["serviceName"]
         try:
+            claims = self._create_claims(owner, name)
+            if claims:
+                kept = [each for each in spec.get("volumes") or () if each["name"] not in claims]
+                spec["volumes"] = kept + [
+                    {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
+                    for volume, claim in claims.items()
+                ]
             self.cluster.create("Pod", pod)
         except StatusError as error:
             what = f"create Pod {name} in StatefulSet {owner['metadata']['name']} failed error"
@@ -174,8 +174,9 @@ class StatefulSetController(PodOwningController[Key]):
         namespace = owner["metadata"]["namespace"]
         match_labels = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
         for template in owner["spec"].get("volumeClaimTemplates") or ():
-            metadata = template["metadata"]
-            name = names[metadata["name"]] = f"{metadata['name']}-{pod}"
+            metadata = template.get("metadata") or {}
+            volume = metadata.get("name") or ""
+            name = names[volume] = f"{volume}-{pod}"
             if self.cluster.get("PersistentVolumeClaim", namespace, name) is not None:
                 continue
             labels = {**(metadata.get("labels") or {}), **match_labels}
@@ -187,10 +188,15 @@ class StatefulSetController(PodOwningController[Key]):
             }
             if metadata.get("annotations"):
                 claim["metadata"]["annotations"] = metadata["annotations"]
-            self.cluster.create("PersistentVolumeClaim", claim)
-            text = (
-                f"create Claim {name} Pod {pod} in StatefulSet {owner['metadata']['name']} success"
-            )
+            where = f"Pod {pod} in StatefulSet {owner['metadata']['name']}"
+            try:
+                self.cluster.create("PersistentVolumeClaim", claim)
+            except StatusError as error:
+                text = f"create Claim {name} for {where} failed error: {error.message}"
+                self.cluster.events.warning(owner, "FailedCreate", text, self.name)
+                why = f"failed to create PVC {name}: {error.message}"
+                raise StatusError(error.code, error.reason, why) from error
+            text = f"create Claim {name} {where} success"
             self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
         return names
 
