@@ -277,6 +277,27 @@ def test_a_pod_is_evicted_beside_a_budget_without_a_spec() -> None:
     assert status in {201, 409, 429}, body
 
 
+def test_texts_in_an_object_that_nest_deeply_are_not_followed() -> None:
+    """Who owns which field, and what `kubectl apply` wrote last, are JSON in texts."""
+    lab, _ = filled()
+    deep = "[" * 100_000
+    owner = {
+        "manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {f"k:{deep}": {}}},
+    }  # fmt: skip
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": deep}
+    metadata = {"managedFields": [owner], "annotations": annotations}
+    config = "/api/v1/namespaces/default/configmaps/config"
+    wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}
+
+    assert lab.send("PATCH", config, {"metadata": metadata}, PATCHES[1])[0] == 200
+    for manager, data in (("x", "c"), ("kubectl", "d")):
+        status, body = lab.send(
+            "PATCH", f"{config}?fieldManager={manager}", {**wanted, "data": {"a": data}}, PATCHES[3]
+        )
+        assert status in {200, 409}, body
+
+
 def test_copies_of_a_patch_are_bounded() -> None:
     """Each operation doubles the object: without a bound, sixteen take 2 GB, and ten 10 MB."""
     lab, _ = filled()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from builders import node
 from podium.cluster.queue.entities import Pool
 from podium.engine.framework.rule import Permission
+from podium.objects.kinds.pod import Pod
 from podium.profiles.user_rules.adapter import UserPermit, UserReservation, UserReserve
 from podium.profiles.user_rules.loading import rules_in
 from podium.rules import permit, reserve
@@ -101,11 +102,14 @@ def test_a_waiting_pod_is_asked_about_again(answers: list[Any], bound: bool, err
 
 
 def test_reservations_are_read_from_pods_that_are_placed_already() -> None:
+    """Whoever makes a pod writes its annotations, also such as nobody can read."""
     rule = reserving(annotation="example.com/gpu")
-    placed = running("b")
-    metadata = replace(placed.metadata, annotations={"example.com/gpu": "1"})
-    placed = replace(placed, metadata=metadata)
-    made = cluster(placed, reserves=(rule,))
+
+    def placed(name: str, text: str) -> Pod:
+        made = running(name)
+        return replace(made, metadata=replace(made.metadata, annotations={"example.com/gpu": text}))
+
+    made = cluster(placed("b", "1"), placed("c", "{"), placed("d", "[" * 5000), reserves=(rule,))
 
     assert made.state.cache.columns.pods.reservations == {
         "b": {"PickGpu": UserReservation(1, rule)}

@@ -128,6 +128,7 @@ def test_a_bad_manifest_is_refused_in_one_sentence(site: Served, text: bytes, sa
     ("body", "status", "said"),
     [
         (b"{", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
         (b"[]", 400, "not an object"),
         (b"{}", 422, "expected new rules"),
         (b'{"weights": {"Nonsense": 1}}', 422, "has no priority 'Nonsense'"),
@@ -150,6 +151,19 @@ def test_bad_rules_are_refused_in_one_sentence(
 
 def test_too_much_is_refused(site: Served) -> None:
     assert refusal(site, "explain", b"#" * ((1 << 20) + 1))[0] == 413
+
+
+def test_a_question_that_fails_unforeseen_is_logged_and_answered_in_a_sentence(
+    site: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: object) -> None:
+        raise LookupError("nobody foresaw this")
+
+    monkeypatch.setattr(type(site.playground.page_data), "history", broken)
+    status, _, answer = ask(f"{site.url}podium/v1/history")
+
+    assert (status, json.loads(answer)) == (500, {"error": "the question failed; the log says why"})
+    assert "nobody foresaw this" in caplog.text
 
 
 def test_unknown_nodes_and_pods_are_said_to_be_unknown(site: Served) -> None:

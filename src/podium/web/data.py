@@ -81,6 +81,9 @@ def _with_errors(handler: Handler) -> Handler:
             return _json({"error": str(error)}, 422)
         except ClientDisconnect:
             return Response(status_code=400)
+        except Exception:
+            logger.exception("%s %s", request.method, request.url.path)
+            return _json({"error": "the question failed; the log says why"}, 500)
 
     return handle
 
@@ -277,7 +280,7 @@ def _query(request: Request) -> str:
 async def _json_object(request: Request) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(await _body(request))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _RequestError(400, f"the request is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise _RequestError(400, "the request is JSON, but not an object")

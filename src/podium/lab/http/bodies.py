@@ -246,7 +246,7 @@ def _special(kind: str, data: bytes) -> Any:
         raw = next((as_bytes(part) for number, part in fields(data) if number == 1), b"")
         try:
             found = msgspec.json.decode(raw) if raw else None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise MalformedError(str(error)) from None
     else:
         found = data.decode()

@@ -121,7 +121,7 @@ def _is_path_element(element: str) -> bool:
         return kind in ("f:", "i:")
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return kind == "v:" or isinstance(found, dict)
 
@@ -378,7 +378,7 @@ def _without_own_last_applied(
         return conflicts
     try:
         before = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return conflicts
     if not isinstance(before, dict) or before.get("apiVersion") != live.get("apiVersion"):
         return conflicts

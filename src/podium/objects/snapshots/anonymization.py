@@ -68,7 +68,7 @@ def _avoided_pods(text: str, names: Pseudonyms) -> str:
     """The controllers whose pods a node avoids; an annotation that is not JSON avoids none."""
     try:
         found = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return "unreadable"
     return msgspec.json.encode(_renamed(found, names)).decode()
 

@@ -543,7 +543,7 @@ class UserReserve(_UserRule, ReserveRule):
         text = (pod.metadata.annotations or {}).get(self.annotation) if self.annotation else None
         try:
             found: object = msgspec.json.decode(text) if text is not None else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
         return None if found is None else UserReservation(found, self)
 

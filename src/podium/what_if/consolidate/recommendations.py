@@ -111,7 +111,7 @@ def parse_recommendations(text: str) -> Recommendations:
     if stripped.startswith(("{", "[")):
         try:
             return _from_data(json.loads(stripped))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"cannot be read: {error}") from None
     first = stripped.splitlines()[0] if stripped else ""
     if "," in first and "container" in first and ":" not in first:
