@@ -89,7 +89,8 @@ class Decider:
         self._keeps_answers = keeps_answers
         self._kept_bytes = kept_bytes
         self._answers: dict[str, AnswerCache] = {}
-        self._nominations_version = -1
+        #: The nominations that the columns hold.
+        self._counted: tuple[Nominations, int] | None = None
         #: While it is set, the nominated pods stay as they are: a decision waits for an extender.
         self.holds_nominations = False
         self._until_verified = 0
@@ -108,7 +109,7 @@ class Decider:
                 name: AnswerCache(columns, profile, share)
                 for name, profile in self.profiles.items()
             }
-        self._nominations_version = -1
+        self._counted = None
 
     def drop_everything_kept(self) -> None:
         """Drop all that was derived from the cluster and kept: answers, ledgers, memos."""
@@ -194,8 +195,9 @@ class Decider:
         nominations = self.nominations
         if nominations is None or self.holds_nominations:
             return
-        if nominations.version != self._nominations_version:
-            self._nominations_version = nominations.version
+        counted = (nominations, nominations.version)
+        if counted != self._counted:
+            self._counted = counted
             self.cache.columns.set_nominated(
                 {node: nominations.on(node) for node in nominations.nodes()}
             )

@@ -222,3 +222,38 @@ def test_a_gated_pod_holds_its_group_and_a_missing_group_its_pods() -> None:
         "waiting for scheduling gates: [later]",
         'waiting for pods\'s pod group "absent" to appear in scheduling queue',
     ]
+
+
+@pytest.mark.parametrize(
+    ("priority", "nodes"),
+    [
+        # As kube-scheduler finds no priority of the nominated pod, which is not in its queue.
+        pytest.param(10, ["n1", None], id="it does not count"),
+        # It takes the last place for a pod on the node, and no more than that.
+        pytest.param(0, [None, "n1"], id="it takes up a place"),
+        pytest.param(-1, [None, "n1"], id="its priority is 0"),
+    ],
+)
+def test_a_nomination_within_the_group(priority: int, nodes: list[str | None]) -> None:
+    of = group(minimum=1, priority=priority)
+    made = simulation(node("n1", cpu="4", pods="1"), of)
+    pods = [member(f"a{n}", cpu="1", priority=priority) for n in range(2)]
+    pods[1] = made.renominated(pods[1], "n1")
+
+    found = decided(made, of, pods)
+
+    assert [each.node for each in found.members] == nodes
+
+
+def test_a_nomination_within_the_group_asks_for_nothing() -> None:
+    of = group(minimum=1)
+    made = simulation(node("n1", cpu="2"), of)
+    pods = [member(f"a{n}", cpu="2") for n in range(2)]
+    pods[1] = made.renominated(pods[1], "n1")
+    other = member("b", "", cpu="1")
+
+    found = decided(made, of, pods)
+
+    assert [each.node for each in found.members] == ["n1", None]
+    # When the group is not tried any more, its pods count as they are.
+    assert made.attempt(other).node is None

@@ -31,18 +31,18 @@ from podium.engine.framework.group_decision import (
 )
 from podium.engine.framework.post_filter import FailedGroup, TrialPlacement
 from podium.objects.kinds.meta import ObjectMeta
+from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.pod_group import INITIALLY_SCHEDULED, GroupCondition, PodGroup
 from podium.objects.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from podium.cluster.decider import Decider
     from podium.engine.framework.group_decision import Code, GroupPreemption
     from podium.engine.framework.post_filter import GroupOutcome
     from podium.engine.framework.profile import Profile
     from podium.engine.state.view import View
-    from podium.objects.kinds.pod import Pod
 
 _USUAL_POLICY: Final = "PreemptLowerPriority"
 
@@ -74,6 +74,20 @@ class GroupCycle:
         error = self.fault(group, pods)
         if error:
             return failed_before(group, pods, error, self._decider.clock())
+        self._show_nominated(map(_bare, pods))
+        try:
+            return (yield from self._run(group, pods, recording=recording))
+        finally:
+            self._show_nominated(pods)
+
+    def _show_nominated(self, pods: Iterable[Pod]) -> None:
+        if self._decider.nominations is not None:
+            for pod in pods:
+                self._decider.nominations.show(pod)
+
+    def _run(
+        self, group: PodGroup, pods: Sequence[Pod], *, recording: bool
+    ) -> Generator[Any, Any, GroupDecision]:
         profile = self._profiles[pods[0].spec.scheduler_name]
         run = _Run(self._decider, self._member_profile(profile), group, pods, self.decided)
         attempt = yield from run.schedule(recording=recording)
@@ -232,6 +246,17 @@ def own_decision(member: MemberResult, profile: str, view: View) -> Decision:
     return decision
 
 
+def _bare(pod: Pod) -> Pod:
+    """A pod as nominations know it while its group is tried: no priority, requests or labels.
+
+    The queue does not hold a group that is tried, so kube-scheduler finds only the names of its
+    nominated pods: beside pods of a positive priority they do not count, and beside others they
+    take up a place and nothing else.
+    """
+    known = pod.metadata
+    return Pod(metadata=ObjectMeta(name=known.name, namespace=known.namespace, uid=known.uid))
+
+
 class _Run:
     """The pods of one group, tried one after the other."""
 
@@ -296,6 +321,7 @@ class _Run:
         finally:
             for pod in reversed(assumed):
                 self._undo(pod)
+            self._decider.count_nominated()
         code, message = self._status(progress[-1], error, found=bool(assumed))
         return GroupAttempt(code, message, tuple(decisions), tuple(progress)), placements
 
@@ -338,7 +364,7 @@ class _Run:
         self._decider.cache.forget(pod)
         nominated = pod.status.nominated_node_name
         if nominated and self._decider.nominations is not None:
-            self._decider.nominations.set(pod, nominated)
+            self._decider.nominations.set(_bare(pod), nominated)
 
     @contextmanager
     def trial(self, *, recording: bool) -> Iterator[_Trial]:

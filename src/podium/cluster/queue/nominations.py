@@ -46,6 +46,13 @@ class Nominations:
             self._node_of[pod.uid] = node
             self._pods.setdefault(node, {})[pod.uid] = pod
 
+    def show(self, pod: Pod) -> None:
+        """Let this version of a pod count where it is nominated, in its place."""
+        node = self._node_of.get(pod.uid)
+        if node is not None and self._pods[node][pod.uid] is not pod:
+            self.version += 1
+            self._pods[node][pod.uid] = pod
+
     def refresh(self, pod: Pod) -> None:
         """Take over the nomination in the pod's status, whatever it was before."""
         self.set(pod, pod.status.nominated_node_name)
