@@ -215,7 +215,7 @@ class Simulation:
             if pod.status.nominated_node_name:
                 if self.profile.nominated_first:
                     self._renominate(pod)  # counts from the pod's own first attempt on
-                pod = self._as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
+                pod = self.as_known(pod)  # noqa: PLW2901 - the same pod, as it is now
             step = self._tried(pod, 1, recording=recording)
             yield step
             again = self.settle(step)
@@ -226,7 +226,7 @@ class Simulation:
         for pod in deferred:
             yield from self._retry(pod, recording=recording)
 
-    def _as_known(self, pod: Pod) -> Pod:
+    def as_known(self, pod: Pod) -> Pod:
         """A nominated pod as the API server has it: without a nomination cleared since."""
         if self._nominations.node_of(pod) or self._is_held(pod):
             return pod
@@ -248,7 +248,7 @@ class Simulation:
         attempt, released = 2, True
         while released:
             if pod.status.nominated_node_name:
-                pod = self._as_known(pod)
+                pod = self.as_known(pod)
             step = self._tried(pod, attempt, recording=recording)
             yield step
             self.settle(step)

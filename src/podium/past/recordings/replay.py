@@ -11,8 +11,8 @@ entities is over once, and again after each cycle that bound or evicted somethin
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from podium.cluster.queue.entities import GroupTurn, Pool
 from podium.cluster.queue.group_queue import GroupQueue
-from podium.cluster.queue.pools import Backoff
-from podium.cluster.queue.queue import QueueOptions
+from podium.cluster.queue.queue import OF_CONFIGURATIONS
 from podium.cluster.simulation import Simulation
 from podium.cluster.wakeups.hints import hint_rules
 from podium.cluster.wakeups.wakeups import Added, Deleted
@@ -56,13 +55,9 @@ if TYPE_CHECKING:
 
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _MILLISECOND, _HOUR = 0.001, 3600.0
-#: Gates are asked through the rules of the queue; the rest is never waited for.
-_OPTIONS: Final = QueueOptions(
-    backoff=Backoff(),
-    pod_times=False,
-    longest_wait=float("inf"),
-    keep_unwritten_nominations=True,
-)
+#: Gates are asked through the rules of the queue. Nothing waits too long; a resting pod is tried
+#: when nothing else is left, as the feature gate SchedulerPopFromBackoffQ has it.
+_OPTIONS: Final = replaced(OF_CONFIGURATIONS, longest_wait=float("inf"))
 #: More cycles than a recording ever has.
 MOST_CYCLES: Final = 30
 _WAITING: Final = (
@@ -99,6 +94,7 @@ class GroupReplay:
         for pod in pending:
             self._now += _MILLISECOND
             simulation.groups.expect([pod])
+            simulation.nominate(pod, pod.status.nominated_node_name)
             self._queue.add(pod)
         self._groups = [group.key for group in objects.of("PodGroup")]
 
@@ -164,6 +160,8 @@ class GroupReplay:
                 self._queue.requeue(member, self._pods[each.pod.key], rejected_by=rejectors)
         evicted = self._evicted(step.decision.preemption.uids if step.decision.preemption else ())
         self._queue.requeue_group(turn, step.decision.queue_code)
+        for pod in pods:
+            self._updated(pod)
         self._queue.put_group(self._group_named(turn.group.key))
         return pod_groups.group_cycle(step, self._order, evicted)
 
@@ -177,12 +175,19 @@ class GroupReplay:
             self._queue.done(turn)
             self._bound(pod, decision.node)
             return pod_groups.pod_cycle(decision, ())
-        self._pods[pod.key] = pod if kept is None else kept
+        self._pods[pod.key] = simulation.as_known(pod if kept is None else kept)
         preemption = decision.preemption
         victims = () if preemption is None or preemption.node is None else preemption.victims
         evicted = self._evicted(victims)
         self._queue.requeue(turn, self._pods[pod.key], rejected_by=decision.rejected_by)
+        self._updated(pod)
         return pod_groups.pod_cycle(decision, evicted)
+
+    def _updated(self, old: Pod) -> None:
+        """The scheduler sees what it wrote into the status of a pod."""
+        new = self._pods[old.key]
+        if new.status != old.status and not new.spec.node_name:
+            self._queue.update(old, new)
 
     def _bound(self, pod: Pod, node: str) -> None:
         """The pod is on its node: the scheduler sees it there."""
@@ -295,7 +300,7 @@ def profiles_of(scenario: Scenario) -> tuple[Profile, ...]:
 
 def recorded_simulation(profiles: Sequence[Profile]) -> Simulation:
     """A simulation of v1.36 by the rules of recordings."""
-    first, *others = (dataclasses.replace(each, first_if_equal=False) for each in profiles)
+    first, *others = (replaced(each, first_if_equal=False) for each in profiles)
     return Simulation(
         first,
         others=others,
