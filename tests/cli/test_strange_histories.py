@@ -146,6 +146,15 @@ def test_verifying_nothing_is_no_success(podium: Podium, tmp_path: Path) -> None
     assert result.err == (f"podium: {empty}: has no scenario in it, so that nothing is verified\n")
 
 
+def test_a_folder_of_empty_recordings_verifies_nothing(podium: Podium, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+
+    result = podium("history", "verify", str(tmp_path))
+
+    assert result.code == 2
+    assert f"{tmp_path}: has no scenario in it, so that nothing is verified\n" in result.err
+
+
 SNAPSHOT = """
 apiVersion: podium/v1
 kind: Snapshot

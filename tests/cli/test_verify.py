@@ -42,6 +42,23 @@ def test_a_folder_of_recordings_is_replayed_file_by_file(podium: Podium, tmp_pat
     assert result.lines[-1] == "no differences"
 
 
+def test_an_empty_file_in_a_folder_is_noted(podium: Podium, tmp_path: Path) -> None:
+    """The other files are replayed; a file that is named itself must have a scenario."""
+    (tmp_path / "a.jsonl").write_text(text(recorded("ports")))
+    empty = tmp_path / "b.jsonl.gz"
+    empty.write_bytes(gzip.compress(b""))
+
+    result = podium("history", "verify", str(tmp_path))
+    named = podium("history", "verify", str(tmp_path / "a.jsonl"), str(empty))
+
+    assert result.code == 0
+    assert result.err == f"podium: note: {empty} has no scenario in it\n"
+    assert result.lines[-1] == "no differences"
+    assert "b.jsonl.gz" not in result.out
+    assert named.code == 2
+    assert f"{empty}: has no scenario in it" in named.err
+
+
 def test_a_difference_is_shown_in_full(podium: Podium, write: Files) -> None:
     scenario = recorded("mixed")
     step = next(s for s in scenario["expected"]["steps"] if len(s.get("feasible", ())) > 1)

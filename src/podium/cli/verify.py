@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import tracked, write_data, write_lines
+from podium.cli.console import note, tracked, write_data, write_lines
 from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.past.recordings import parity_report
@@ -20,12 +20,15 @@ def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
 
     Every step is compared whole. A field that was not recorded is not compared, except where its
     absence is the answer. A field that is not known is refused, since nothing would compare it.
+    A file without a scenario is refused, in a folder it is left out with a note.
 
     Exit code: 0 no difference, 1 differences, 2 a recording cannot be read.
     """
     report = parity_report.verify(
         files, show=most, progress=lambda work: tracked(work, len(work), "replaying")
     )
+    for file in report.empty:
+        note(f"{file} has no scenario in it")
     if output == "table":
         write_lines(parity_tables(report))
     else:

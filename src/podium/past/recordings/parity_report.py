@@ -40,6 +40,8 @@ class ParityReport:
     first: list[tuple[str, Difference]] = field(default_factory=list)
     #: The generations that were replayed.
     profiles: list[str] = field(default_factory=list)
+    #: Files in folders without a scenario.
+    empty: list[str] = field(default_factory=list)
 
     def total(self) -> FileReport:
         """The sums over all files."""
@@ -65,13 +67,17 @@ def verify(
 ) -> ParityReport:
     """Replay all recordings in *paths* (files, folders) and count the differences.
 
-    The first *show* differences are kept whole. A scenario that cannot be read raises an error.
+    The first *show* differences are kept whole. A scenario that cannot be read raises an error,
+    and so does a file of *paths* that has none. Files without one in a folder are left out.
     """
     report = ParityReport()
-    loaded = [(file, list(scenarios_in(file))) for file in recordings_in(paths)]
-    for file, found in loaded:
-        if not found:
-            raise InputError("has no scenario in it, so that nothing is verified", where=file)
+    read = [(file, list(scenarios_in(file))) for file in recordings_in(paths)]
+    loaded = [(file, found) for file, found in read if found]
+    report.empty = [file for file, found in read if not found]
+    named = [path for path in paths if path in report.empty]
+    if named or not loaded:
+        where = (named or paths)[0]
+        raise InputError("has no scenario in it, so that nothing is verified", where=where)
     report.files = [FileReport(file) for file, _ in loaded]
     work = [
         (entry, where, scenario)
