@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from measuring import profiles, script
+from podium.serving.access.page_access import PagesBeside
 
 from podium.engine.framework.profile import Profile
 from podium.host.cluster_program import SWITCH_SECONDS
@@ -34,7 +35,6 @@ from podium.releases import DEFAULT_RELEASE, RELEASES
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
 from podium.scheduler.state.observers import AttemptResult
-from podium.serving.access.page_access import PagesBeside
 from podium.serving.endpoints.health import Health
 from podium.serving.endpoints.http_server import application
 from podium.serving.page_data.activity import ActivityObserver
