@@ -74,6 +74,40 @@ def test_writing_goes_on_with_a_checkpoint(
     assert b"after" in bytes(found[-1].object)
 
 
+def test_two_programs_that_record_in_one_folder_keep_the_segments_of_each_other(
+    tmp_path: Path,
+) -> None:
+    limits = Limits(batch_records=1)
+    first = HistoryWriter(tmp_path / "h", limits=limits)
+    second = HistoryWriter(tmp_path / "h", limits=limits)
+
+    first.start_segment(whole_cluster(first))
+    second.change(2.0, "Pod", None, pod("of-the-second"))
+    first.change(2.0, "Pod", None, pod("of-the-first"))
+    first.close()
+    second.close()
+
+    assert (first.failure, second.failure) == ("", "")
+    names = [path.name for path in History(tmp_path / "h").segments]
+    assert names == ["000001.history", "000002.history", "000003.history"]
+    kept = [each for each in History(tmp_path / "h").records() if isinstance(each, Put)]
+    assert b"of-the-second" in bytes(kept[0].object)
+    assert b"of-the-first" in bytes(kept[-1].object)
+
+
+def test_a_segment_that_somebody_else_deletes_is_no_failure(tmp_path: Path) -> None:
+    writer = HistoryWriter(tmp_path / "h", limits=Limits(batch_records=1, total_bytes=0))
+    (tmp_path / "h" / "000000.history").symlink_to(tmp_path / "gone")
+
+    writer.start_segment(whole_cluster(writer))
+    writer.change(10.0, "Pod", None, pod("after"))
+    writer.close()
+
+    assert writer.failure == ""
+    records = History(tmp_path / "h" / "000002.history").records()
+    assert any(isinstance(each, Put) and b"after" in bytes(each.object) for each in records)
+
+
 def test_a_scheduler_decides_on_while_nothing_can_be_recorded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

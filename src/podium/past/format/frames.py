@@ -76,7 +76,7 @@ class SegmentWriter:
             self._write(MAGIC)
             self._append(HEADER, msgspec.json.encode(header))
         except OSError:
-            self._file.close()
+            self.discard()
             raise
 
     def append(self, data: bytes) -> None:
@@ -101,6 +101,12 @@ class SegmentWriter:
     def close(self) -> None:
         """Close the file; nothing is appended any more."""
         self._file.close()
+
+    def discard(self) -> None:
+        """Delete the file: an incomplete segment says nothing, and takes room."""
+        with suppress(OSError):
+            self.close()
+            self.path.unlink()
 
     def __enter__(self) -> Self:
         return self

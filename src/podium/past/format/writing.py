@@ -161,17 +161,20 @@ class HistoryWriter:
             raise InputError(f"no history can be written: {reason}", where=str(folder)) from None
 
     def _begin(self, *, empty: bool) -> SegmentWriter:
-        self._number += 1
-        header = {
-            **self._about,
-            "apiVersion": "podium/v1",
-            "kind": "History",
-            "writtenBy": f"podium {__version__}",
-            "segment": self._number,
-            "started": self._clock(),
-            "empty": empty,
-        }
-        return SegmentWriter(self.folder / f"{self._number:06}{SUFFIX}", header)
+        """Create the next segment; another program may have taken its number."""
+        while True:
+            self._number += 1
+            header = {
+                **self._about,
+                "apiVersion": "podium/v1",
+                "kind": "History",
+                "writtenBy": f"podium {__version__}",
+                "segment": self._number,
+                "started": self._clock(),
+                "empty": empty,
+            }
+            with suppress(FileExistsError):
+                return SegmentWriter(self.folder / f"{self._number:06}{SUFFIX}", header)
 
     # Records ----------------------------------------------------------------------------------
 
@@ -230,7 +233,7 @@ class HistoryWriter:
         """
         self._about.update(about or {})
         had_failed, self.failure = self.failure, ""
-        last, number = self._segment, self._number
+        last = self._segment
         try:
             self._flush()
             self._records = 0
@@ -243,23 +246,17 @@ class HistoryWriter:
             last.close()
         except OSError as error:
             self.failure = had_failed
-            if self._number != number:
-                self._drop_incomplete(last)
+            if self._segment is not last:
+                self._segment.discard()
+                self._segment = last
             self._fail(error)
             return
         self._checkpoint_records, self._records = self._records, 0
         self._pause = _FIRST_PAUSE
         if had_failed:
             logger.warning("recording in %s goes on with a new segment", self.folder)
-        self._delete_old()
-
-    def _drop_incomplete(self, last: SegmentWriter) -> None:
-        """Delete a segment without its whole checkpoint: it says nothing, and takes room."""
-        with suppress(OSError):
-            if self._segment is not last:
-                self._segment.close()
-            (self.folder / f"{self._number:06}{SUFFIX}").unlink(missing_ok=True)
-        self._segment = last
+        with suppress(OSError):  # another program may have deleted some of them
+            self._delete_old()
 
     def put_record(self, at: float, kind: str, item: Object) -> Put:
         """The record of an object in a checkpoint."""
