@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from measuring import profiles, script
-from podium.serving.access.page_access import PagesBeside
 
 from podium.engine.framework.profile import Profile
 from podium.host.cluster_program import SWITCH_SECONDS
@@ -41,6 +40,7 @@ from podium.serving.page_data.activity import ActivityObserver
 from podium.serving.page_data.page_data import PageData
 from podium.virtual_cluster.in_process_api import InProcessApi
 from podium.web.app import pages
+from podium.web.page_access import PagesBeside
 
 NODES, PODS, SECONDS, READERS = 5000, 50_000, 10.0, 4
 #: How often the thread wakes that stands for the lease.
