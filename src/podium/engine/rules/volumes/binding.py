@@ -60,6 +60,7 @@ from podium.objects.field_errors import child, invalid
 from podium.objects.go_types import INT64, Slice, go_json
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.storage import (
+    HANDED_OVER,
     CsiDriver,
     CsiNode,
     CsiStorageCapacity,
@@ -168,11 +169,24 @@ class BaseVolumeMatcher(Generic[K]):
             text = f"error creating internal label selector for claim: {claim.key}: {error}"
             raise VolumeError(text) from error
 
+    def is_candidate(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        """Whether a volume may be bound to a claim, as far as both say so themselves."""
+        raise NotImplementedError
+
     def best(
         self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
     ) -> PersistentVolume | None:
-        """The volume to bind the claim to, of those that are reachable and not taken."""
-        raise NotImplementedError
+        """The volume reserved for the claim, or else the smallest one that is suitable."""
+        best: PersistentVolume | None = None
+        for volume, reached in zip(self.volumes, reachable, strict=True):
+            if volume.name in taken or not self.is_candidate(claim, volume):
+                continue
+            if self.is_reserved_for(volume, claim):
+                return volume if reached else None
+            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
+            if fits and (best is None or storage(volume) < storage(best)):
+                best = volume
+        return best
 
     def match(
         self, reachable: tuple[bool, ...]
@@ -732,11 +746,11 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
             return None
         offers = []
         for capacity in self.catalog.csi_capacities:
-            limit = capacity.maximum_volume_size
-            limit = capacity.capacity if limit is None else limit
-            if capacity.storage_class_name != class_name(claim) or limit is None:
+            if capacity.storage_class_name != class_name(claim):
                 continue
-            if value(limit) >= value(request) and capacity.node_topology is not None:
+            largest = _largest(capacity)
+            suffices = largest is not None and largest >= value(request)
+            if suffices and capacity.node_topology is not None:
                 offers.append(capacity)
         return offers
 
@@ -747,28 +761,16 @@ class VolumeMatcher(BaseVolumeMatcher[K]):
         except SelectorError:
             return self.at.flags(False)  # noqa: FBT003 - a column of False
 
-    def best(
-        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
-    ) -> PersistentVolume | None:
-        """The volume reserved for the claim, or else the smallest one that is suitable."""
-        best: PersistentVolume | None = None
-        for volume, reached in zip(self.volumes, reachable, strict=True):
-            meant = self.is_reserved_for(volume, claim)
-            if (
-                volume.name in taken
-                or not _is_candidate(claim, volume)
-                or not (meant or self._is_unclaimed(volume))
-            ):
-                continue
-            if meant:
-                return volume if reached else None
-            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
-            if fits and (best is None or storage(volume) < storage(best)):
-                best = volume
-        return best
-
-    def _is_unclaimed(self, volume: PersistentVolume) -> bool:
-        return volume.spec.claim_ref is None and volume.name not in self.catalog.promised_volumes
+    def is_candidate(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        """Whether class, size, mode and attributes suit; a volume being deleted does not."""
+        return (
+            class_name(volume) == class_name(claim)
+            and storage(volume) >= storage(claim)
+            and same_mode(claim, volume)
+            and volume.metadata.deletion_timestamp is None
+            and (claim.spec.volume_attributes_class_name or "")
+            == (volume.spec.volume_attributes_class_name or "")
+        )
 
 
 def _whole(item: PersistentVolume | PersistentVolumeClaim) -> int:
@@ -786,24 +788,10 @@ def _on_line(shape: tuple[tuple[int, int], ...], utilization: int) -> int:
     return shape[-1][1]
 
 
-def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    return (
-        class_name(volume) == class_name(claim)
-        and storage(volume) >= storage(claim)
-        and same_mode(claim, volume)
-        and volume.metadata.deletion_timestamp is None
-        and (claim.spec.volume_attributes_class_name or "")
-        == (volume.spec.volume_attributes_class_name or "")
-    )
-
-
-_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
-
-
 def migration_changed(_waiting: Pod, old: CsiNode, new: CsiNode) -> bool:
     """Other in-tree plugins are served by CSI drivers now."""
     before, after = (node.metadata.annotations or {} for node in (old, new))
-    return before.get(_MIGRATED_PLUGINS, "") != after.get(_MIGRATED_PLUGINS, "")
+    return before.get(HANDED_OVER, "") != after.get(HANDED_OVER, "")
 
 
 def topologies_changed(_waiting: Pod, old: StorageClass, new: StorageClass) -> bool:
@@ -1019,31 +1007,19 @@ class PredicateVolumeMatcher(BaseVolumeMatcher[K]):
             return False
         return allowed[self.claims.index(claim)]
 
-    def best(
-        self, claim: PersistentVolumeClaim, reachable: tuple[bool, ...], taken: set[str]
-    ) -> PersistentVolume | None:
-        """The volume reserved for the claim, or else the smallest one that is suitable."""
-        best: PersistentVolume | None = None
-        for volume, reached in zip(self.volumes, reachable, strict=True):
-            if volume.spec.storage_class_name != (claim.spec.storage_class_name or ""):
-                continue
-            if volume.name in taken or not same_mode(claim, volume):
-                continue
-            if volume.metadata.deletion_timestamp is not None:
-                continue
-            if self.is_reserved_for(volume, claim):
-                if storage(volume) < storage(claim):
-                    continue
-                return volume if reached else None
-            fits = reached and self.is_free(volume) and is_suitable(claim, volume)
-            if fits and (best is None or storage(volume) < storage(best)):
-                best = volume
-        return best
+    def is_candidate(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+        """Whether class, size and mode suit; a volume being deleted does not."""
+        return (
+            volume.spec.storage_class_name == (claim.spec.storage_class_name or "")
+            and storage(volume) >= storage(claim)
+            and same_mode(claim, volume)
+            and volume.metadata.deletion_timestamp is None
+        )
 
 
 CHECK_VOLUME_BINDING: Final = PredicateDeclaration(
     "CheckVolumeBinding",
-    "the pod's claims are bound to volumes that the node reaches_without_fields, or can be",
+    "the pod's claims are bound to volumes that the node reaches, or can be",
     plain(CheckVolumeBinding),
     provided=True,
     effective="VolumeScheduling",
