@@ -8,7 +8,13 @@ up to `render`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
+
+if TYPE_CHECKING:
+    from podium.engine.rows.rows import OneRow
+    from podium.engine.state.pod_class import Resident
 
 #: How many pods or domains one cause names; further ones are only counted.
 MOST_NAMED = 20
@@ -34,6 +40,13 @@ class PodOnNode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     pod: str
     node: str
     nominated: bool = False
+
+
+def placed_pod(resident: Resident, at: OneRow) -> PodOnNode:
+    """The pod with its node; a pod that is nominated to the row has no row of its own."""
+    nominated = resident.row < 0
+    node = at.name if nominated else at.view.nodes.names[resident.row]
+    return PodOnNode(resident.key, node, nominated)
 
 
 class DomainCount(msgspec.Struct, frozen=True, rename="camel"):

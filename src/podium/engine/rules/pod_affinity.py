@@ -29,6 +29,7 @@ from podium.engine.framework.causes import (
     MissingPods,
     PodOnNode,
     ScoreNumber,
+    placed_pod,
 )
 from podium.engine.framework.choices import WakeUps
 from podium.engine.framework.declaration import (
@@ -62,7 +63,6 @@ from podium.engine.framework.trace import Prepared
 from podium.engine.rows.node_match import label_keys
 from podium.engine.rows.rows import Flags, Ints, K, ManyRows, OneRow, Rows, Scalar, as_int
 from podium.engine.rows.written import written
-from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.plugins import MAX_SCORE, WAKE_UPS, counted_by, range_errors
 from podium.engine.rules.priorities import BOTH_PROVIDERS, HIGHEST_PRIORITY
 from podium.engine.state.affinity_terms import (

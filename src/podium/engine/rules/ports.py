@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from podium.engine.framework.causes import Cause, PortInUse
+from podium.engine.framework.causes import Cause, PortInUse, placed_pod
 from podium.engine.framework.declaration import PluginDeclaration, PredicateDeclaration, plain
 from podium.engine.framework.rule import BatchTrials, BitFilter, Scope, all_rows, scope_with
 from podium.engine.framework.trace import Prepared
 from podium.engine.rows.rows import Ints, K, ManyRows, Rows, conflict
-from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.plugins import always, holds_place
 from podium.engine.state.verdicts import Reason
 from podium.objects.kinds.pod import ContainerPort, Pod

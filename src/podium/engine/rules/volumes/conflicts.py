@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from podium.engine.framework.causes import Cause, ClaimInUse, DiskInUse, PodOnNode
+from podium.engine.framework.causes import Cause, ClaimInUse, DiskInUse, PodOnNode, placed_pod
 from podium.engine.framework.declaration import PluginDeclaration, PredicateDeclaration, plain
 from podium.engine.framework.missing_points import FailingFilter
 from podium.engine.framework.rule import (
@@ -24,7 +24,6 @@ from podium.engine.framework.rule import (
     scope_with,
 )
 from podium.engine.rows.rows import Ints, K, ManyRows, OneRow, Rows
-from podium.engine.rules.placed_pods import placed_pod
 from podium.engine.rules.plugins import always
 from podium.engine.rules.volumes.claims import claim_facts, claim_named, claim_names, volumes_of
 from podium.engine.state.disk_users import conflicts, disk_name, own_disks
