@@ -17,6 +17,7 @@ from typing_extensions import override
 from podium.engine.framework.rule import Activity
 from podium.engine.preemption.criteria import PRIORITY_OFFSET, TabledCandidates, VictimCosts
 from podium.engine.state.journal import Follower, rows_in
+from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -32,7 +33,6 @@ BYTES_PER_ROW = 64
 BUDGET_BYTES = 1 << 26
 #: After so many searches with some row tried again, all rows are.
 MOST_SOURCES = 4096
-LEDGER = "kept victims"
 
 
 class Source(Protocol):
@@ -221,6 +221,10 @@ class KeptVictims:
         return KeptCandidates(names, rows, costs, self._sources, places, tried=verdicts)
 
 
+#: By class and policy; what was not asked for longest goes first.
+_KEPT: KeptInView[OrderedDict[Hashable, KeptVictims]] = KeptInView()
+
+
 def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:
     """What is kept for the class of the pod, up to date; None where rows do not decide alone."""
     pod, view = failed.pod, failed.view
@@ -244,7 +248,7 @@ def kept_for(failed: FailedSearch, policy: Hashable) -> KeptVictims | None:
         catalog.budgets.version,
         catalog.namespaces.version,
     )
-    ledger: OrderedDict[Hashable, KeptVictims] = view.ledgers.setdefault(LEDGER, OrderedDict())
+    ledger = _KEPT.of(view, None, OrderedDict)
     name = (pod.cls.id, policy)
     found = ledger.get(name)
     if found is None or found.key != key:

@@ -14,7 +14,7 @@ subclass that a cache owns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.journal import DEFAULT_LIMIT, Journal
@@ -24,10 +24,12 @@ from podium.engine.state.tallies import SPARSE, SparseLimits
 from podium.engine.state.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable
 
     from podium.engine.state.accounting import Accounting
     from podium.engine.state.tallies import CarriedTerm, LabelSet
+
+T = TypeVar("T")
 
 
 class View:
@@ -53,9 +55,23 @@ class View:
         self.verdicts = Verdicts()
         #: The time of the decision under way, in seconds since 1970; the caller sets it.
         self.decided_at = 0.0
-        #: What rules derive from rows and keep between decisions; each writes under its own key.
-        self.ledgers: dict[Hashable, Any] = {}
+        #: What is derived from the view and kept between decisions; `KeptInView` reads and writes.
+        self.ledgers: dict[object, Any] = {}
 
     def terms_selecting(self, labels: LabelSet) -> list[CarriedTerm]:
         """The affinity terms of placed pods that select pods with these labels."""
         return labels.terms_selecting(self.pods.carried, self.catalog.namespaces)
+
+
+class KeptInView(Generic[T]):
+    """Values that are derived from a view and kept with it between decisions, by a key."""
+
+    __slots__ = ()
+
+    def of(self, view: View, key: object, find: Callable[[], T], state: object = None) -> T:
+        """The value of the key; found again when the state is another one."""
+        known = view.ledgers.get((self, key))
+        if known is None or known[0] != state:
+            known = view.ledgers[self, key] = (state, find())
+        found: T = known[1]
+        return found

@@ -33,6 +33,7 @@ from podium.engine.rows.rows import K, ManyRows, OneRow, Scalar, lowest
 from podium.engine.rows.written import written
 from podium.engine.state.reservation import Reservation
 from podium.engine.state.verdicts import FITS, Reason
+from podium.engine.state.view import KeptInView
 from podium.profiles.user_rules.nodes import (
     NodeArrays,
     NodeFacts,
@@ -57,6 +58,8 @@ AnyRows = ManyRows | OneRow
 PREDICATE, PRIORITY, RESERVE, PERMIT = "predicate", "priority", "reserve", "permit"
 #: What an answer may depend on, and what the engine makes of it.
 DEPENDS = {"node": Scope.NODE, "pods": Scope.PODS, "cluster": Scope.CLUSTER}
+#: What the rule prepared for a pod, by the rule.
+_PREPARED: KeptInView[Any] = KeptInView()
 NORMALIZE = ("none", "max", "min-max", "reverse")
 REJECT, ACCEPT = "reject", "accept"
 #: Scores beyond this could overflow once they are weighted.
@@ -177,15 +180,13 @@ class _UserRule(Rule):
 
         Trials with pods added or removed see what was prepared without them.
         """
-        view = at.view
-        now = (view.journal.changes, pod.pod)
-        known = view.ledgers.get(("prepared", self))
-        if isinstance(at, ManyRows) or known is None or known[0] != now:
-            assert self.spec.prepare is not None
-            nodes = known_nodes(view, self._kind, view.nodes.order)
-            known = (now, self.spec.prepare(given, list(nodes)))
-            view.ledgers["prepared", self] = known
-        return known[1]
+        view, prepare = at.view, self.spec.prepare
+        assert prepare is not None
+
+        def find() -> Any:
+            return prepare(given, list(known_nodes(view, self._kind, view.nodes.order)))
+
+        return _PREPARED.of(view, self, find, (view.journal.changes, pod.pod))
 
     def _nodes(self, at: AnyRows) -> list[Any]:
         if isinstance(at, ManyRows):

@@ -17,6 +17,7 @@ from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.journal import Follower, rows_in
 from podium.engine.state.label_column import ABSENT
+from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -228,6 +229,10 @@ class _PerNode:
         return True
 
 
+#: By the function and the kind of nodes that it gets.
+_PER_NODE: KeptInView[_PerNode] = KeptInView()
+
+
 def _per_node(
     at: ManyRows | OneRow,
     rows: np.ndarray,
@@ -238,10 +243,7 @@ def _per_node(
     if at.modified:
         assert isinstance(at, OneRow), "rules of users are tried on one row at a time"
         return np.array([function(kind(at))])
-    key = ("per node", function, kind)
-    kept = at.view.ledgers.get(key)
-    if kept is None:
-        kept = at.view.ledgers[key] = _PerNode(function, kind)
+    kept = _PER_NODE.of(at.view, (function, kind), lambda: _PerNode(function, kind))
     return kept.at(at.view, rows)
 
 
@@ -388,11 +390,10 @@ class KnownNodes:
         return found
 
 
+#: By the kind of nodes.
+_KNOWN_NODES: KeptInView[KnownNodes] = KeptInView()
+
+
 def known_nodes(view: View, kind: type[NodeFacts], rows: np.ndarray) -> list[NodeFacts]:
     """The nodes of these rows as rules see them; all rules of one kind share what is kept."""
-    key = ("nodes of rules", kind)
-    kept = view.ledgers.get(key)
-    if kept is None:
-        kept = view.ledgers[key] = KnownNodes(view, kind)
-    found: list[NodeFacts] = kept.at(rows)
-    return found
+    return _KNOWN_NODES.of(view, kind, lambda: KnownNodes(view, kind)).at(rows)

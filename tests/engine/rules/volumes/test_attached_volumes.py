@@ -39,6 +39,7 @@ from podium.engine.rules.volumes.limits import (
     MaxVolumeCount,
     NodeVolumeLimits,
 )
+from podium.engine.rules.volumes.volume_ledger import ledger
 from podium.engine.state.accounting import WholePod
 from podium.engine.state.catalog import Catalog
 from podium.engine.state.pod_class import Incoming
@@ -185,7 +186,7 @@ def test_a_ledger_reads_only_rows_that_changed() -> None:
     wanted = columns.pods.incoming(pod("wanted", volumes=[claim_volume("missing")]))
     rule.filter(wanted, ManyRows(columns, columns.nodes.order))
     read: list[str] = []
-    kept = columns.ledgers[rule.disk.limit_name]
+    kept = ledger(columns, rule.disk.limit_name, rule._held)
     plain = kept._read
 
     def noted(row: OneRow, lookups: Any) -> Any:

@@ -20,12 +20,12 @@ from podium.engine.rules.devices.features import DEFAULT_FEATURES, DeviceFeature
 from podium.engine.rules.devices.pools import DevicePool, PoolBuilder, PoolError
 from podium.engine.state.devices import is_local
 from podium.engine.state.journal import Follower
+from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
     from podium.engine.state.devices import PoolId
     from podium.engine.state.view import View
 
-_LEDGER: Final = "devices"
 #: Answers are kept for this many different sets of requests.
 KEPT_ANSWERS: Final = 64
 
@@ -196,7 +196,7 @@ class DeviceLedger:
             pools = self.pools_of(row)
         except PoolError:
             return compute(row)  # which reports it
-        key = tuple(map(id, pools))
+        key = tuple(pools)
         found = same.get(key)
         if found is not None:
             return found
@@ -210,12 +210,11 @@ def _selects_nodes(pool: DevicePool) -> bool:
     return any(each.slice.spec.per_device_node_selection for each in pool.devices)
 
 
+_LEDGERS: KeptInView[DeviceLedger] = KeptInView()
+
+
 def ledger_of(view: View, features: DeviceFeatures = DEFAULT_FEATURES) -> DeviceLedger:
     """The ledger of a view for some features, up to date."""
-    key = (_LEDGER, features)
-    found: DeviceLedger | None = view.ledgers.get(key)
-    if found is None:
-        found = view.ledgers[key] = DeviceLedger(view, features)
-    else:
-        found.refresh()
+    found = _LEDGERS.of(view, features, lambda: DeviceLedger(view, features))
+    found.refresh()
     return found

@@ -8,11 +8,15 @@ import numpy as np
 
 from podium.engine.rows.rows import Flags, K, ManyRows, OneRow, Rows
 from podium.engine.state.catalog import CLASS_ANNOTATION
+from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.objects.kinds.storage import CsiNode, PersistentVolume, PersistentVolumeClaim
+
+#: The rows whose CSINode has a property.
+_BY_DRIVER: KeptInView[np.ndarray] = KeptInView()
 
 
 class VolumeError(Exception):
@@ -34,15 +38,15 @@ def told_by_drivers(at: Rows[K], key: str, told: Callable[[CsiNode], bool]) -> F
     """
     view = at.view
 
+    def find() -> np.ndarray:
+        flags = np.zeros(view.nodes.capacity, np.int64)
+        named = (view.nodes.row_of.get(n.name) for n in view.catalog.csi_nodes if told(n))
+        flags[[row for row in named if row is not None]] = 1
+        return flags
+
     def many(rows: ManyRows) -> np.ndarray:
         now = (view.catalog.csi_nodes.version, view.journal.epoch)
-        known = view.ledgers.get(("drivers", key))
-        if known is None or known[0] != now:
-            flags = np.zeros(view.nodes.capacity, np.int64)
-            named = (view.nodes.row_of.get(n.name) for n in view.catalog.csi_nodes if told(n))
-            flags[[row for row in named if row is not None]] = 1
-            known = view.ledgers["drivers", key] = (now, flags)
-        found: np.ndarray = known[1][rows.index]
+        found: np.ndarray = _BY_DRIVER.of(view, key, find, now)[rows.index]
         return found
 
     def one(row: OneRow) -> int:

@@ -18,6 +18,7 @@ from podium.engine.framework.causes import Cause, VolumeLimit
 from podium.engine.rows.rows import OneRow
 from podium.engine.rules.volumes.shared import VolumeError
 from podium.engine.state.journal import Follower
+from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -363,6 +364,9 @@ class VolumeLedger:
         return found
 
 
+_LEDGERS: KeptInView[VolumeLedger] = KeptInView()
+
+
 def ledger(
     view: View,
     key: Hashable,
@@ -375,8 +379,8 @@ def ledger(
 
     *by_pod* is given where `read` returns `HeldByPods`.
     """
-    found = view.ledgers.get(key)
-    if found is None:
-        found = view.ledgers[key] = VolumeLedger(view, read, all_rows=all_rows, by_pod=by_pod)
+    found = _LEDGERS.of(
+        view, key, lambda: VolumeLedger(view, read, all_rows=all_rows, by_pod=by_pod)
+    )
     found.refresh()
     return found
