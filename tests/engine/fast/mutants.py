@@ -67,7 +67,7 @@ def index_keeps_unfit_rows() -> Iterator[None]:
 @contextmanager
 def index_keeps_groups() -> Iterator[None]:
     """A node with another label stays in its group."""
-    with patch.object(ScoreIndex, "holds", lambda _self, _rows: True):
+    with patch.object(ScoreIndex, "note_nodes", lambda _self, _rows: True):
         yield
 
 

@@ -110,6 +110,6 @@ def test_rows_whose_labels_changed_are_not_in_their_group_any_more() -> None:
     order = columns.nodes.order
     groups = ScoreIndex(ManyRows(columns, order), Grouping(("zone",)), np.zeros(64, np.int64))
     columns.put_node(node("n0", labels={"zone": "a", "disk": "ssd"}))
-    assert groups.holds({0})
+    assert groups.note_nodes({0})
     columns.put_node(node("n0", labels={"zone": "b"}))
-    assert not groups.holds({0})
+    assert not groups.note_nodes({0})

@@ -150,7 +150,7 @@ class AnswerColumns:
 
     def note_nodes(self, rows: frozenset[int]) -> None:
         """The nodes of these rows changed: keep the indexes whose rows are in the same groups."""
-        self._indexes = {key: each for key, each in self._indexes.items() if each.holds(rows)}
+        self._indexes = {key: each for key, each in self._indexes.items() if each.note_nodes(rows)}
         self._too_many.clear()
         self._feasible = (None, self.scores, {})
 

@@ -177,9 +177,9 @@ class ScoreIndex:
             self._groups.append(_Buckets(NO_POSITIONS, NO_POSITIONS))
         return found
 
-    def holds(self, rows: AbstractSet[int]) -> bool:
-        """Whether these rows, whose nodes changed, still have the same labels."""
-        self._at = None  # facts of nodes are kept there
+    def note_nodes(self, rows: AbstractSet[int]) -> bool:
+        """Drop facts of nodes, which changed; True if these rows still have the same labels."""
+        self._at = None
         for row in rows:
             position = self.position_of.get(row)
             if position is None:
