@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
@@ -21,16 +21,13 @@ from podium.lab.kinds.kind import (
     UNSET,
     KindStrategy,
     Printer,
-    age,
-    container_cells,
     list_at,
-    name_of,
     object_at,
-    selector_text,
     text_at,
     time_since,
 )
 from podium.lab.kinds.pod import set_template_defaults
+from podium.lab.kinds.workload_fields import template_cells_at
 from podium.objects.kinds.meta import JsonObject
 
 _MACROS: Final = {
@@ -216,22 +213,9 @@ def validate_cron_job(item: JsonObject) -> FieldErrors:
         yield not_supported(path, policy, ["OnFailure", "Never"])
 
 
-def _cron_job_cells(cron_job: JsonObject, now: float) -> list[Any]:
-    spec, status = object_at(cron_job, "spec"), object_at(cron_job, "status")
-    suspended = UNSET if spec.get("suspend") is None else str(bool(spec["suspend"]))
-    last = status.get("lastScheduleTime")
-    inner = object_at(spec, "jobTemplate", "spec")
-    return [
-        name_of(cron_job),
-        text_at(spec, "schedule"),
-        text_at(spec, "timeZone", default=NONE),
-        suspended,
-        len(list_at(status, "active")),
-        time_since(last, now) if last else NONE,
-        age(cron_job, now),
-        *container_cells(object_at(inner, "template")),
-        selector_text(object_at(inner, "selector")) or NONE,
-    ]
+def _last_schedule(cron_job: JsonObject, now: float) -> str:
+    last = object_at(cron_job, "status").get("lastScheduleTime")
+    return time_since(last, now) if last else NONE
 
 
 KINDS: Mapping[str, KindStrategy] = {
@@ -240,9 +224,14 @@ KINDS: Mapping[str, KindStrategy] = {
         has_generation=True,
         validate=validate_cron_job,
         table=Printer(
-            "Name, Schedule, Timezone, ?Suspend, #Active, Last Schedule, Age, *Containers, "
-            "*Images, *Selector",
-            _cron_job_cells,
+            "Name, Schedule=spec.schedule, Timezone=spec.timeZone|<none>, ?Suspend, #Active, "
+            "Last Schedule, Age, *Containers, *Images, *Selector",
+            {
+                "Suspend": lambda item, _: text_at(item, "spec", "suspend", default=UNSET),
+                "Active": lambda item, _: len(list_at(item, "status", "active")),
+                "Last Schedule": _last_schedule,
+                **template_cells_at("spec", "jobTemplate", "spec"),
+            },
         ),
     ),
 }

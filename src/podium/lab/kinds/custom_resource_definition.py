@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.lab.api.status import FieldError, invalid_value, not_supported, required
-from podium.lab.kinds.field_checks import validate_choice
+from podium.lab.kinds.field_checks import validate_choice, validate_unchanged
 from podium.lab.kinds.kind import KindStrategy
 from podium.lab.schema.structural import (
     count_rules,
@@ -185,16 +185,7 @@ def _pattern_errors(pattern: Any, path: str) -> Iterator[FieldError]:
 
 def validate_definition_update(item: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     """The errors in a change of a definition: group, scope, kind and plural cannot change."""
-    spec, before = item.get("spec") or {}, old.get("spec") or {}
-    names, earlier = spec.get("names") or {}, before.get("names") or {}
-    for field, new, was in (
-        ("spec.group", spec.get("group"), before.get("group")),
-        ("spec.scope", spec.get("scope"), before.get("scope")),
-        ("spec.names.kind", names.get("kind"), earlier.get("kind")),
-        ("spec.names.plural", names.get("plural"), earlier.get("plural")),
-    ):
-        if new != was:
-            yield invalid_value(field, new, "field is immutable")
+    yield from validate_unchanged(item, old, "group", "scope", "names.kind", "names.plural")
 
 
 KINDS: Mapping[str, KindStrategy] = {

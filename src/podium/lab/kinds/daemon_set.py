@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from podium.lab.api.status import FieldErrors
 from podium.lab.kinds.field_checks import validate_choice
-from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_cell
 from podium.lab.kinds.workload_fields import (
     HISTORY_LIMIT,
     TEMPLATE_CELLS,
@@ -59,10 +59,6 @@ def validate_daemon_set(item: JsonObject) -> FieldErrors:
     )
 
 
-def _node_selector(daemon_set: JsonObject, _now: float) -> str:
-    return labels_text(object_at(daemon_set, "spec", "template", "spec", "nodeSelector"))
-
-
 KINDS: Mapping[str, KindStrategy] = {
     "DaemonSet": KindStrategy(
         set_defaults=set_daemon_set_defaults,
@@ -76,7 +72,10 @@ KINDS: Mapping[str, KindStrategy] = {
             "#Ready=status.numberReady, #Up-to-date=status.updatedNumberScheduled, "
             "#Available=status.numberAvailable, Node Selector, Age, *Containers, *Images, "
             "*Selector",
-            {"Node Selector": _node_selector, **TEMPLATE_CELLS},
+            {
+                "Node Selector": labels_cell("spec", "template", "spec", "nodeSelector"),
+                **TEMPLATE_CELLS,
+            },
         ),
     ),
 }

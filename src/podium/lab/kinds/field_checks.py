@@ -106,10 +106,17 @@ def validate_choice(value: Any, path: str, supported: Collection[str]) -> FieldE
 
 def validate_unchanged(item: JsonObject, old: JsonObject, *fields: str) -> FieldErrors:
     """Validate that an update leaves these fields of the spec as they are."""
-    new, before = item.get("spec") or {}, old.get("spec") or {}
     for field in fields:
-        if new.get(field) != before.get(field):
-            yield invalid_value(f"spec.{field}", new.get(field), IMMUTABLE)
+        new, before = (_spec_field(each, field) for each in (item, old))
+        if new != before:
+            yield invalid_value(f"spec.{field}", new, IMMUTABLE)
+
+
+def _spec_field(item: JsonObject, path: str) -> Any:
+    found: Any = item.get("spec")
+    for name in path.split("."):
+        found = (found or {}).get(name)
+    return found
 
 
 def validate_metadata(about: JsonObject, name_reasons: NameRule) -> FieldErrors:

@@ -6,7 +6,6 @@ Upstream: pkg/apis/batch, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import FieldErrors, invalid_value, required
@@ -14,21 +13,18 @@ from podium.lab.kinds.field_checks import validate_label_selector, validate_unch
 from podium.lab.kinds.kind import (
     KindStrategy,
     Printer,
-    age,
     condition_status,
     duration,
     metadata_of,
-    name_of,
     number_at,
     object_at,
 )
 from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
+    TEMPLATE_CELLS,
     UNMATCHED,
-    selector_cell,
     selects,
     spec_with_template,
-    template_cells,
     validate_non_negative,
 )
 from podium.objects.kinds.meta import JsonObject
@@ -106,28 +102,21 @@ def validate_job_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     yield from validate_unchanged(item, old, *(each for each in fixed if each not in loose))
 
 
-def _job_cells(job: JsonObject, now: float) -> list[Any]:
+def _completions(job: JsonObject, _now: float) -> str:
     spec, succeeded = object_at(job, "spec"), number_at(job, "status", "succeeded")
     if spec.get("completions") is not None:
-        done = f"{succeeded}/{spec['completions']}"
-    else:
-        parallelism = number_at(spec, "parallelism")
-        done = f"{succeeded}/1" + (f" of {parallelism}" if parallelism > 1 else "")
+        return f"{succeeded}/{spec['completions']}"
+    parallelism = number_at(spec, "parallelism")
+    return f"{succeeded}/1" + (f" of {parallelism}" if parallelism > 1 else "")
+
+
+def _duration(job: JsonObject, now: float) -> str:
     started = parse_time(object_at(job, "status").get("startTime"))
     ended = parse_time(object_at(job, "status").get("completionTime"))
-    took = "" if started is None else duration((now if ended is None else ended) - started)
-    return [
-        name_of(job),
-        _job_state(job),
-        done,
-        took,
-        age(job, now),
-        *template_cells(job),
-        selector_cell(job, now),
-    ]
+    return "" if started is None else duration((now if ended is None else ended) - started)
 
 
-def _job_state(job: JsonObject) -> str:
+def _job_state(job: JsonObject, _now: float) -> str:
     for kind, word in _JOB_ENDS:
         if condition_status(job, kind) == "True":
             return word
@@ -145,7 +134,12 @@ KINDS: Mapping[str, KindStrategy] = {
         validate_update=validate_job_update,
         table=Printer(
             "Name, Status, Completions, Duration, Age, *Containers, *Images, *Selector",
-            _job_cells,
+            {
+                "Status": _job_state,
+                "Completions": _completions,
+                "Duration": _duration,
+                **TEMPLATE_CELLS,
+            },
         ),
     ),
 }

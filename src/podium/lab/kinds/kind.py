@@ -125,6 +125,11 @@ def labels_text(labels: Mapping[str, Any]) -> str:
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or NONE
 
 
+def labels_cell(*path: str) -> Cell:
+    """The labels at a path as text."""
+    return lambda item, _: labels_text(object_at(item, *path))
+
+
 def selector_text(selector: JsonObject) -> str:
     """A label selector in the syntax of `kubectl get --selector`."""
     terms = [(key, f"{key}={value}") for key, value in object_at(selector, "matchLabels").items()]
@@ -141,11 +146,15 @@ def selector_text(selector: JsonObject) -> str:
     return ",".join(term for _, term in sorted(terms, key=lambda each: each[0]))
 
 
-def container_cells(template: JsonObject) -> tuple[str, str]:
-    """The names and the images of the containers of a pod template."""
-    found = list_at(template, "spec", "containers")
-    names = ",".join(str(each.get("name", "")) for each in found)
-    return names, ",".join(str(each.get("image", "")) for each in found)
+def container_cells_at(*path: str) -> dict[str, Cell]:
+    """The names and the images of the containers of the pod template at a path."""
+
+    def joined(name: str) -> Cell:
+        return lambda item, _: ",".join(
+            str(each.get(name, "")) for each in list_at(item, *path, "spec", "containers")
+        )
+
+    return {"Containers": joined("name"), "Images": joined("image")}
 
 
 def first_three(values: Iterable[str], *, empty: str = UNSET) -> str:

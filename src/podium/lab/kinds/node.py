@@ -6,7 +6,6 @@ Upstream: pkg/apis/core, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.status import (
     FieldErrors,
@@ -25,10 +24,8 @@ from podium.lab.kinds.kind import (
     UNKNOWN,
     KindStrategy,
     Printer,
-    age,
     condition_status,
     list_at,
-    name_of,
     object_at,
     text_at,
 )
@@ -83,31 +80,20 @@ def validate_node_update(item: JsonObject, old: JsonObject) -> FieldErrors:
             )
 
 
-def _node_cells(node: JsonObject, now: float) -> list[Any]:
+def _status(node: JsonObject, _now: float) -> str:
     ready = condition_status(node, "Ready")
     status = ("Ready" if ready == "True" else "NotReady") if ready else "Unknown"
-    if object_at(node, "spec").get("unschedulable"):
-        status += ",SchedulingDisabled"
+    cordoned = object_at(node, "spec").get("unschedulable")
+    return f"{status},SchedulingDisabled" if cordoned else status
+
+
+def _kernel(node: JsonObject, _now: float) -> str:
     info = object_at(node, "status", "nodeInfo")
-    kernel, architecture = (
-        text_at(info, "kernelVersion", default=UNKNOWN),
-        text_at(info, "architecture"),
-    )
-    return [
-        name_of(node),
-        status,
-        _roles(node),
-        age(node, now),
-        text_at(info, "kubeletVersion"),
-        _address(node, "InternalIP"),
-        _address(node, "ExternalIP"),
-        text_at(info, "osImage", default=UNKNOWN),
-        f"{kernel} ({architecture})" if architecture else kernel,
-        text_at(info, "containerRuntimeVersion", default=UNKNOWN),
-    ]
+    kernel, machine = text_at(info, "kernelVersion", default=UNKNOWN), text_at(info, "architecture")
+    return f"{kernel} ({machine})" if machine else kernel
 
 
-def _roles(node: JsonObject) -> str:
+def _roles(node: JsonObject, _now: float) -> str:
     found = set()
     for key, value in object_at(node, "metadata", "labels").items():
         if key.startswith(_ROLE_LABEL):
@@ -129,9 +115,16 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_node,
         validate_update=validate_node_update,
         table=Printer(
-            "Name, Status, Roles, Age, Version, *Internal-IP, *External-IP, *OS-Image, "
-            "*Kernel-Version, *Container-Runtime",
-            _node_cells,
+            "Name, Status, Roles, Age, Version=status.nodeInfo.kubeletVersion, *Internal-IP, "
+            "*External-IP, *OS-Image=status.nodeInfo.osImage|<unknown>, *Kernel-Version, "
+            "*Container-Runtime=status.nodeInfo.containerRuntimeVersion|<unknown>",
+            {
+                "Status": _status,
+                "Roles": _roles,
+                "Internal-IP": lambda item, _: _address(item, "InternalIP"),
+                "External-IP": lambda item, _: _address(item, "ExternalIP"),
+                "Kernel-Version": _kernel,
+            },
         ),
     ),
 }

@@ -6,7 +6,6 @@ Upstream: pkg/apis/coordination, pkg/apis/core, pkg/apis/rbac, pkg/printers/inte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.status import FieldErrors, invalid_value
 from podium.lab.kinds.field_checks import path_segment_reasons
@@ -14,54 +13,29 @@ from podium.lab.kinds.kind import (
     NONE,
     KindStrategy,
     Printer,
-    age,
-    container_cells,
-    labels_text,
+    container_cells_at,
+    labels_cell,
     list_at,
-    name_of,
     number_at,
     object_at,
 )
 from podium.objects.kinds.meta import JsonObject
 
 
-def _quota_cells(quota: JsonObject, now: float) -> list[Any]:
+def _used(quota: JsonObject, *, limits: bool) -> str:
+    """What is used of the limits of a quota, or of everything else that it bounds."""
     used, hard = object_at(quota, "status", "used"), object_at(quota, "status", "hard")
-    rows: dict[bool, list[str]] = {True: [], False: []}
-    for name in sorted(hard):
-        rows[name.startswith("limits.")].append(f"{name}: {used.get(name, 0)}/{hard[name]}")
-    return [name_of(quota), ", ".join(rows[False]), ", ".join(rows[True]), age(quota, now)]
+    names = (name for name in sorted(hard) if name.startswith("limits.") is limits)
+    return ", ".join(f"{name}: {used.get(name, 0)}/{hard[name]}" for name in names)
 
 
-def _controller_revision_cells(revision: JsonObject, now: float) -> list[Any]:
-    owner = next(
-        (
-            each
-            for each in list_at(revision, "metadata", "ownerReferences")
-            if each.get("controller")
-        ),
-        None,
-    )
-    name = NONE
-    if owner is not None:
-        group = str(owner.get("apiVersion", "")).rpartition("/")[0]
-        kind = str(owner.get("kind", "")) + (f".{group}" if group else "")
-        name = f"{kind.lower()}/{owner.get('name', '')}"
-    return [
-        name_of(revision),
-        name,
-        number_at(revision, "revision"),
-        age(revision, now),
-    ]
-
-
-def _pod_template_cells(template: JsonObject, _now: float) -> list[Any]:
-    inner = object_at(template, "template")
-    return [
-        name_of(template),
-        *container_cells(inner),
-        labels_text(object_at(inner, "metadata", "labels")),
-    ]
+def _controller(revision: JsonObject, _now: float) -> str:
+    for owner in list_at(revision, "metadata", "ownerReferences"):
+        if owner.get("controller"):
+            group = str(owner.get("apiVersion", "")).rpartition("/")[0]
+            kind = str(owner.get("kind", "")) + (f".{group}" if group else "")
+            return f"{kind.lower()}/{owner.get('name', '')}"
+    return NONE
 
 
 def validate_lease(item: JsonObject) -> FieldErrors:
@@ -95,7 +69,10 @@ KINDS: Mapping[str, KindStrategy] = {
     "ClusterRole": KindStrategy(name_rule=path_segment_reasons),
     "ClusterRoleBinding": KindStrategy(name_rule=path_segment_reasons),
     "ControllerRevision": KindStrategy(
-        table=Printer("Name, Controller, Revision, Age", _controller_revision_cells)
+        table=Printer(
+            "Name, Controller, Revision, Age",
+            {"Controller": _controller, "Revision": lambda item, _: number_at(item, "revision")},
+        )
     ),
     "Lease": KindStrategy(
         validate=validate_lease,
@@ -105,9 +82,23 @@ KINDS: Mapping[str, KindStrategy] = {
     ),
     "LimitRange": KindStrategy(set_defaults=set_limit_range_defaults),
     "PodTemplate": KindStrategy(
-        table=Printer("Name, Containers, Images, Pod Labels", _pod_template_cells)
+        table=Printer(
+            "Name, Containers, Images, Pod Labels",
+            {
+                **container_cells_at("template"),
+                "Pod Labels": labels_cell("template", "metadata", "labels"),
+            },
+        )
     ),
-    "ResourceQuota": KindStrategy(table=Printer("Name, Request, Limit, Age", _quota_cells)),
+    "ResourceQuota": KindStrategy(
+        table=Printer(
+            "Name, Request, Limit, Age",
+            {
+                "Request": lambda item, _: _used(item, limits=False),
+                "Limit": lambda item, _: _used(item, limits=True),
+            },
+        )
+    ),
     "Role": KindStrategy(name_rule=path_segment_reasons),
     "RoleBinding": KindStrategy(name_rule=path_segment_reasons),
     "Scale": KindStrategy(

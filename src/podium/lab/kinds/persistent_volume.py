@@ -5,8 +5,7 @@ Upstream: pkg/apis/core, pkg/printers/internalversion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from podium.lab.api.status import (
     FieldErrors,
@@ -23,14 +22,12 @@ from podium.lab.kinds.field_checks import (
     validate_node_selector,
 )
 from podium.lab.kinds.kind import (
-    UNSET,
+    Cell,
     KindStrategy,
     Printer,
-    age,
     defaults,
     list_at,
     metadata_of,
-    name_of,
     object_at,
     text_at,
 )
@@ -69,16 +66,20 @@ def validate_class_and_mode(spec: JsonObject) -> FieldErrors:
         yield not_supported("spec.volumeMode", mode, _VOLUME_MODES)
 
 
-def access_modes_cell(holder: JsonObject) -> str:
+def _access_modes(holder: JsonObject) -> str:
     """The access modes in their short form."""
     asked = list_at(holder, "accessModes")
     return ",".join(short for mode, short in _SHORT_ACCESS_MODES.items() if mode in asked)
 
 
-def storage_class_cell(object_: JsonObject) -> str:
-    """The name of the storage class."""
-    old = object_at(object_, "metadata", "annotations").get(_OLD_CLASS_ANNOTATION)
-    return text_at(object_, "spec", "storageClassName") if old is None else str(old)
+def _storage_class(item: JsonObject, _now: float) -> str:
+    old = object_at(item, "metadata", "annotations").get(_OLD_CLASS_ANNOTATION)
+    return text_at(item, "spec", "storageClassName") if old is None else str(old)
+
+
+def _phase(item: JsonObject, _now: float) -> str:
+    terminating = metadata_of(item).get("deletionTimestamp")
+    return "Terminating" if terminating else text_at(item, "status", "phase")
 
 
 def set_volume_defaults(item: JsonObject) -> None:
@@ -130,25 +131,11 @@ def _validate_source(spec: JsonObject) -> FieldErrors:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
 
 
-def _volume_cells(volume: JsonObject, now: float) -> list[Any]:
-    spec = object_at(volume, "spec")
-    claim = spec.get("claimRef")
-    is_terminating = metadata_of(volume).get("deletionTimestamp")
-    return [
-        name_of(volume),
-        text_at(spec, "capacity", "storage", default="0"),
-        access_modes_cell(spec),
-        text_at(spec, "persistentVolumeReclaimPolicy"),
-        "Terminating" if is_terminating else text_at(volume, "status", "phase"),
-        f"{text_at(claim, 'namespace')}/{text_at(claim, 'name')}"
-        if isinstance(claim, dict)
-        else "",
-        storage_class_cell(volume),
-        text_at(spec, "volumeAttributesClassName", default=UNSET),
-        text_at(volume, "status", "reason"),
-        age(volume, now),
-        text_at(spec, "volumeMode", default=UNSET),
-    ]
+def _claim_of_volume(volume: JsonObject, _now: float) -> str:
+    claim = object_at(volume, "spec").get("claimRef")
+    if not isinstance(claim, dict):
+        return ""
+    return f"{text_at(claim, 'namespace')}/{text_at(claim, 'name')}"
 
 
 def validate_claim(item: JsonObject) -> FieldErrors:
@@ -183,21 +170,11 @@ def validate_claim_update(item: JsonObject, old: JsonObject) -> FieldErrors:
         )
 
 
-def _claim_cells(claim: JsonObject, now: float) -> list[Any]:
-    spec, status = object_at(claim, "spec"), object_at(claim, "status")
-    volume = text_at(spec, "volumeName")
-    is_terminating = metadata_of(claim).get("deletionTimestamp")
-    return [
-        name_of(claim),
-        "Terminating" if is_terminating else text_at(status, "phase"),
-        volume,
-        text_at(status, "capacity", "storage", default="0") if volume else "",
-        access_modes_cell(status) if volume else "",
-        storage_class_cell(claim),
-        text_at(spec, "volumeAttributesClassName", default=UNSET),
-        age(claim, now),
-        text_at(spec, "volumeMode", default=UNSET),
-    ]
+def _if_bound(cell: Callable[[JsonObject], str]) -> Cell:
+    """A cell of the status of a claim, empty until the claim has a volume."""
+    return lambda claim, _: (
+        cell(object_at(claim, "status")) if text_at(claim, "spec", "volumeName") else ""
+    )
 
 
 KINDS: Mapping[str, KindStrategy] = {
@@ -206,9 +183,16 @@ KINDS: Mapping[str, KindStrategy] = {
         new_status={"phase": "Pending"},
         validate=validate_volume,
         table=Printer(
-            "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, "
-            "VolumeAttributesClass, Reason, Age, *VolumeMode",
-            _volume_cells,
+            "Name, Capacity=spec.capacity.storage|0, Access Modes, "
+            "Reclaim Policy=spec.persistentVolumeReclaimPolicy, Status, Claim, StorageClass, "
+            "VolumeAttributesClass=spec.volumeAttributesClassName|<unset>, Reason=status.reason, "
+            "Age, *VolumeMode=spec.volumeMode|<unset>",
+            {
+                "Access Modes": lambda item, _: _access_modes(object_at(item, "spec")),
+                "Status": _phase,
+                "Claim": _claim_of_volume,
+                "StorageClass": _storage_class,
+            },
         ),
     ),
     "PersistentVolumeClaim": KindStrategy(
@@ -217,9 +201,15 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_claim,
         validate_update=validate_claim_update,
         table=Printer(
-            "Name, Status, Volume, Capacity, Access Modes, StorageClass, VolumeAttributesClass, "
-            "Age, *VolumeMode",
-            _claim_cells,
+            "Name, Status, Volume=spec.volumeName, Capacity, Access Modes, StorageClass, "
+            "VolumeAttributesClass=spec.volumeAttributesClassName|<unset>, Age, "
+            "*VolumeMode=spec.volumeMode|<unset>",
+            {
+                "Status": _phase,
+                "Capacity": _if_bound(lambda it: text_at(it, "capacity", "storage", default="0")),
+                "Access Modes": _if_bound(_access_modes),
+                "StorageClass": _storage_class,
+            },
         ),
     ),
 }

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from podium.lab.api.status import FieldErrors, invalid_value, not_supported, required
 from podium.lab.kinds.field_checks import validate_labels
-from podium.lab.kinds.kind import KindStrategy, Printer, labels_text, object_at
+from podium.lab.kinds.kind import KindStrategy, Printer, labels_cell
 from podium.lab.kinds.pod import validate_pod_spec
 from podium.lab.kinds.workload_fields import (
     TEMPLATE_CELLS,
@@ -69,10 +69,6 @@ def validate_replication_controller(item: JsonObject) -> FieldErrors:
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
-def _selector_cell(controller: JsonObject, _now: float) -> str:
-    return labels_text(object_at(controller, "spec", "selector"))
-
-
 _COLUMNS = (
     "Name, #Desired=spec.replicas, #Current=status.replicas, #Ready=status.readyReplicas, Age, "
     "*Containers, *Images, *Selector"
@@ -93,6 +89,6 @@ KINDS: Mapping[str, KindStrategy] = {
         new_status={"replicas": 0},
         has_generation=True,
         validate=validate_replication_controller,
-        table=Printer(_COLUMNS, {**TEMPLATE_CELLS, "Selector": _selector_cell}),
+        table=Printer(_COLUMNS, {**TEMPLATE_CELLS, "Selector": labels_cell("spec", "selector")}),
     ),
 }

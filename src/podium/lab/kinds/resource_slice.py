@@ -30,7 +30,6 @@ from podium.lab.kinds.device_class import (
     validate_taint,
 )
 from podium.lab.kinds.field_checks import (
-    IMMUTABLE,
     validate_name,
     validate_node_selector,
     validate_unchanged,
@@ -107,11 +106,7 @@ def validate_resource_slice(item: JsonObject) -> FieldErrors:
 
 def validate_resource_slice_update(item: JsonObject, old: JsonObject) -> FieldErrors:
     """Validate an update of a slice: driver, pool and node cannot change."""
-    new, before = item.get("spec") or {}, old.get("spec") or {}
-    name = (new.get("pool") or {}).get("name")
-    if name != (before.get("pool") or {}).get("name"):
-        yield invalid_value("spec.pool.name", name, IMMUTABLE)
-    yield from validate_unchanged(item, old, "driver", "nodeName")
+    yield from validate_unchanged(item, old, "pool.name", "driver", "nodeName")
 
 
 def _validate_pool(pool: JsonObject, path: str) -> FieldErrors:

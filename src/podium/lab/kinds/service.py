@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.status import (
     FieldErrors,
@@ -26,11 +25,9 @@ from podium.lab.kinds.kind import (
     UNKNOWN,
     KindStrategy,
     Printer,
-    age,
     first_three,
-    labels_text,
+    labels_cell,
     list_at,
-    name_of,
     object_at,
     text_at,
 )
@@ -125,25 +122,20 @@ def validate_service_update(item: JsonObject, old: JsonObject) -> FieldErrors:
         yield invalid_value("spec.clusterIPs[0]", [new], "may not change once set")
 
 
-def _service_cells(service: JsonObject, now: float) -> list[Any]:
-    spec = object_at(service, "spec")
-    addresses = list_at(spec, "clusterIPs")
+def _cluster_address(service: JsonObject, _now: float) -> str:
+    addresses = list_at(service, "spec", "clusterIPs")
+    return str(addresses[0]) if addresses else text_at(service, "spec", "clusterIP", default=NONE)
+
+
+def _ports(service: JsonObject, _now: float) -> str:
     ports = []
-    for each in list_at(spec, "ports"):
+    for each in list_at(service, "spec", "ports"):
         own = f":{each['nodePort']}" if each.get("nodePort") else ""
         ports.append(f"{each.get('port')}{own}/{each.get('protocol', 'TCP')}")
-    return [
-        name_of(service),
-        text_at(spec, "type"),
-        str(addresses[0]) if addresses else text_at(spec, "clusterIP", default=NONE),
-        _external_address(service),
-        ",".join(ports) or NONE,
-        age(service, now),
-        labels_text(object_at(spec, "selector")),
-    ]
+    return ",".join(ports) or NONE
 
 
-def _external_address(service: JsonObject) -> str:
+def _external_address(service: JsonObject, _now: float) -> str:
     spec = object_at(service, "spec")
     kind, external = text_at(spec, "type"), ",".join(map(str, list_at(spec, "externalIPs")))
     if kind in ("ClusterIP", "NodePort"):
@@ -155,7 +147,7 @@ def _external_address(service: JsonObject) -> str:
     return text_at(spec, "externalName") if kind == "ExternalName" else UNKNOWN
 
 
-def _endpoints_cells(endpoints: JsonObject, now: float) -> list[Any]:
+def _addresses_and_ports(endpoints: JsonObject, _now: float) -> str:
     found = []
     for subset in list_at(endpoints, "subsets"):
         addresses = [str(each.get("ip")) for each in list_at(subset, "addresses")]
@@ -167,30 +159,29 @@ def _endpoints_cells(endpoints: JsonObject, now: float) -> list[Any]:
                 f"[{ip}]:{port.get('port')}" if ":" in ip else f"{ip}:{port.get('port')}"
                 for ip in addresses
             ]
-    shown = first_three(found, empty="" if list_at(endpoints, "subsets") else NONE)
-    return [name_of(endpoints), shown, age(endpoints, now)]
+    return first_three(found, empty="" if list_at(endpoints, "subsets") else NONE)
 
 
-def _endpoint_slice_cells(slice_: JsonObject, now: float) -> list[Any]:
-    ports = (str(each.get("port") or each.get("name") or "*") for each in list_at(slice_, "ports"))
-    addresses = (
-        str(ip) for each in list_at(slice_, "endpoints") for ip in list_at(each, "addresses")
-    )
-    return [
-        name_of(slice_),
-        text_at(slice_, "addressType"),
-        first_three(ports),
-        first_three(addresses),
-        age(slice_, now),
-    ]
+def _slice_ports(slice_: JsonObject, _now: float) -> str:
+    ports = list_at(slice_, "ports")
+    return first_three(str(each.get("port") or each.get("name") or "*") for each in ports)
+
+
+def _slice_addresses(slice_: JsonObject, _now: float) -> str:
+    endpoints = list_at(slice_, "endpoints")
+    return first_three(str(ip) for each in endpoints for ip in list_at(each, "addresses"))
 
 
 KINDS: Mapping[str, KindStrategy] = {
     "EndpointSlice": KindStrategy(
-        table=Printer("Name, AddressType, Ports, Endpoints, Age", _endpoint_slice_cells)
+        table=Printer(
+            "Name, AddressType=addressType, Ports, Endpoints, Age",
+            {"Ports": _slice_ports, "Endpoints": _slice_addresses},
+        )
     ),
     "Endpoints": KindStrategy(
-        allows_create_on_update=True, table=Printer("Name, Endpoints, Age", _endpoints_cells)
+        allows_create_on_update=True,
+        table=Printer("Name, Endpoints, Age", {"Endpoints": _addresses_and_ports}),
     ),
     "Service": KindStrategy(
         set_defaults=set_service_defaults,
@@ -199,8 +190,13 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_service,
         validate_update=validate_service_update,
         table=Printer(
-            "Name, Type, Cluster-IP, External-IP, Port(s), Age, *Selector",
-            _service_cells,
+            "Name, Type=spec.type, Cluster-IP, External-IP, Port(s), Age, *Selector",
+            {
+                "Cluster-IP": _cluster_address,
+                "External-IP": _external_address,
+                "Port(s)": _ports,
+                "Selector": labels_cell("spec", "selector"),
+            },
         ),
     ),
 }

@@ -6,7 +6,6 @@ Upstream: pkg/apis/storage, pkg/printers/internalversion.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import (
@@ -20,13 +19,10 @@ from podium.lab.kinds.kind import (
     UNSET,
     KindStrategy,
     Printer,
-    age,
     defaults,
     list_at,
     metadata_of,
-    name_of,
     object_at,
-    text_at,
 )
 from podium.objects.field_errors import dns_subdomain_reasons
 from podium.objects.kinds.meta import JsonObject
@@ -63,17 +59,6 @@ def validate_storage_class_update(item: JsonObject, old: JsonObject) -> FieldErr
             yield forbidden_field(field, f"updates to {field} are forbidden.")
 
 
-def _storage_class_cells(storage: JsonObject, now: float) -> list[Any]:
-    return [
-        name_of(storage),
-        text_at(storage, "provisioner"),
-        text_at(storage, "reclaimPolicy", default="Delete"),
-        text_at(storage, "volumeBindingMode", default="Immediate"),
-        bool(storage.get("allowVolumeExpansion")),
-        age(storage, now),
-    ]
-
-
 def _mark_default(classes: Sequence[JsonObject], rows: Sequence[JsonObject]) -> None:
     """Mark the class of claims that name none: the youngest of those annotated as default."""
     found = [
@@ -100,20 +85,14 @@ def validate_csi_node(item: JsonObject) -> FieldErrors:
             yield required(f"{here}.nodeID")
 
 
-def _csi_driver_cells(driver: JsonObject, now: float) -> list[Any]:
-    spec = object_at(driver, "spec")
-    requests = spec.get("tokenRequests")
+def _audiences(driver: JsonObject, _now: float) -> str:
+    requests = object_at(driver, "spec").get("tokenRequests")
     audiences = ",".join(str(each.get("audience", "")) for each in requests or [])
-    return [
-        name_of(driver),
-        spec.get("attachRequired") is not False,
-        bool(spec.get("podInfoOnMount")),
-        bool(spec.get("storageCapacity")),
-        UNSET if requests is None else audiences,
-        bool(spec.get("requiresRepublish")),
-        ",".join(map(str, list_at(spec, "volumeLifecycleModes"))) or NONE,
-        age(driver, now),
-    ]
+    return UNSET if requests is None else audiences
+
+
+def _modes(driver: JsonObject, _now: float) -> str:
+    return ",".join(map(str, list_at(driver, "spec", "volumeLifecycleModes"))) or NONE
 
 
 KINDS: Mapping[str, KindStrategy] = {
@@ -122,8 +101,9 @@ KINDS: Mapping[str, KindStrategy] = {
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
         table=Printer(
-            "Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age",
-            _storage_class_cells,
+            "Name, Provisioner=provisioner, ReclaimPolicy=reclaimPolicy|Delete, "
+            "VolumeBindingMode=volumeBindingMode|Immediate, AllowVolumeExpansion, Age",
+            {"AllowVolumeExpansion": lambda item, _: bool(item.get("allowVolumeExpansion"))},
             finish=_mark_default,
         ),
     ),
@@ -131,9 +111,16 @@ KINDS: Mapping[str, KindStrategy] = {
         set_defaults=defaults({"spec": _DRIVER_DEFAULTS}),
         allows_unconditional_update=False,
         table=Printer(
-            "Name, ?AttachRequired, ?PodInfoOnMount, ?StorageCapacity, TokenRequests, "
-            "?RequiresRepublish, Modes, Age",
-            _csi_driver_cells,
+            "Name, ?AttachRequired, ?PodInfoOnMount=spec.podInfoOnMount, "
+            "?StorageCapacity=spec.storageCapacity, TokenRequests, "
+            "?RequiresRepublish=spec.requiresRepublish, Modes, Age",
+            {
+                "AttachRequired": lambda item, _: (
+                    object_at(item, "spec").get("attachRequired") is not False
+                ),
+                "TokenRequests": _audiences,
+                "Modes": _modes,
+            },
         ),
     ),
     "CSINode": KindStrategy(

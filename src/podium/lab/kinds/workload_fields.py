@@ -18,7 +18,14 @@ from podium.lab.kinds.field_checks import (
     validate_labels,
     validate_unchanged,
 )
-from podium.lab.kinds.kind import NONE, Cell, container_cells, number_at, object_at, selector_text
+from podium.lab.kinds.kind import (
+    NONE,
+    Cell,
+    container_cells_at,
+    number_at,
+    object_at,
+    selector_text,
+)
 from podium.lab.kinds.pod import set_template_defaults, validate_pod_spec
 from podium.objects.kinds.meta import JsonObject, LabelSelector
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
@@ -99,25 +106,18 @@ def validate_selector_unchanged(item: JsonObject, old: JsonObject) -> FieldError
     yield from validate_unchanged(item, old, "selector")
 
 
-def template_cells(object_: JsonObject) -> tuple[str, str]:
-    """Containers and images of the pod template."""
-    return container_cells(object_at(object_, "spec", "template"))
-
-
-def selector_cell(object_: JsonObject, _now: float) -> str:
-    """The selector as text."""
-    return selector_text(object_at(object_, "spec", "selector")) or NONE
-
-
 def ready_cell(object_: JsonObject, _now: float) -> str:
     """How many of the replicas that the spec asks for are ready."""
     ready, wanted = (object_, "status", "readyReplicas"), (object_, "spec", "replicas")
     return f"{number_at(*ready)}/{number_at(*wanted)}"
 
 
-#: The last columns of most workloads.
-TEMPLATE_CELLS: Mapping[str, Cell] = {
-    "Containers": lambda item, _: template_cells(item)[0],
-    "Images": lambda item, _: template_cells(item)[1],
-    "Selector": selector_cell,
-}
+def template_cells_at(*path: str) -> Mapping[str, Cell]:
+    """The last columns of most workloads; *path* leads to the spec with template and selector."""
+    return {
+        **container_cells_at(*path, "template"),
+        "Selector": lambda item, _: selector_text(object_at(item, *path, "selector")) or NONE,
+    }
+
+
+TEMPLATE_CELLS = template_cells_at("spec")
