@@ -32,7 +32,7 @@ from podium.host.cluster_run import ClusterRun, Lease, RunOptions
 from podium.host.record_run import RecordOptions
 from podium.host.scheduler_host import HostOptions
 from podium.kube.api import KubeApi
-from podium.lab.api.resources import STORED
+from podium.lab.api.resources import RECORDS_ONLY, STORED
 from podium.lab.contents.documents import Document
 from podium.lab.contents.loader import LoadResult, Progress, load
 from podium.lab.controllers.fake_kubelet import KubeletTimings
@@ -58,8 +58,6 @@ from podium.virtual_cluster.in_process_api import InProcessApi
 SETTLE_SECONDS: Final = 1.0
 #: How long schedulers may take to end, in virtual seconds.
 _STOP_SECONDS: Final = 120.0
-#: Kinds that are written without any change of the cluster.
-_RECORDS_ONLY: Final = frozenset({"Event", "Lease"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +157,7 @@ class SimulatedCluster:
         self._changes = 0
         #: When an object other than an event or a lease was last written, in virtual seconds.
         self.last_change = 0.0
-        kinds = [row.kind for row in STORED.values() if row.kind not in _RECORDS_ONLY]
+        kinds = [row.kind for row in STORED.values() if row.kind not in RECORDS_ONLY]
         self._uncount = self.registry.subscribe(kinds, self._count)
 
     def __enter__(self) -> Self:

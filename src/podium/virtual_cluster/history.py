@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from podium.lab.controllers.framework.controller import changed
 from podium.lab.registry.registry import Registry
 from podium.objects.kinds.meta import JsonObject
 
@@ -26,9 +27,7 @@ class LoggedWrite:
     @property
     def object(self) -> JsonObject:
         """The object after the write, or its last state if it was deleted."""
-        found = self.after if self.after is not None else self.before
-        assert found is not None
-        return found
+        return changed(self.before, self.after)
 
     @property
     def key(self) -> str:

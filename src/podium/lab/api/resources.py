@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from podium.objects.kinds.meta import JsonObject
 
-READ = ("get", "list", "watch")
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS = ("get", "patch", "update")
 CREATE_ONLY = ("create",)
@@ -262,14 +261,14 @@ TABLE: tuple[Resource, ...] = (
 
 #: Resources by group, version and plural, as in a path.
 BY_PATH = {(each.group, each.version, each.plural): each for each in TABLE}
-#: Resources by `apiVersion` and `kind`, as in an object.
-BY_KIND = {(each.group_version, each.kind): each for each in TABLE}
 #: The resources whose objects are stored, by qualified name.
 STORED = {
     each.qualified: each
     for each in TABLE
     if not each.view_of and not each.computed and "list" in each.verbs
 }
+#: Kinds that are written without any change of the cluster. No controller caches them.
+RECORDS_ONLY = frozenset({"Event", "Lease"})
 #: Stored resources by qualified name, plural and kind, which are all unique.
 BY_NAME = {
     name: each for each in STORED.values() for name in (each.qualified, each.plural, each.kind)

@@ -94,7 +94,7 @@ class HorizontalAutoscaler(Controller[Key]):
             self._scale(key, autoscaler, status)
         except _CannotScale as error:
             self._set_condition(status, error.kind, "False", error.reason, error.message)
-            self.cluster.events.warning(autoscaler, error.reason, error.message, self.name)
+            self.warn(autoscaler, error.reason, error.message)
         status.setdefault("currentReplicas", 0)
         status.setdefault("desiredReplicas", status["currentReplicas"])
         self.cluster.update_status(autoscaler, status)
@@ -133,8 +133,7 @@ class HorizontalAutoscaler(Controller[Key]):
         if desired != current:
             self._write_scale(key, autoscaler, resource, scale, desired)
             reason = f"{best.metric} {'above' if desired > current else 'below'} target"
-            text = f"New size: {desired}; reason: {reason}"
-            self.cluster.events.normal(autoscaler, "SuccessfulRescale", text, self.name)
+            self.record(autoscaler, "SuccessfulRescale", f"New size: {desired}; reason: {reason}")
             now = self.cluster.now()
             status["lastScaleTime"] = format_time(now)
             self._changes.setdefault(key, []).append((now, desired - current))
@@ -161,7 +160,7 @@ class HorizontalAutoscaler(Controller[Key]):
         try:
             update_scale(self.cluster.registry, resource, place, scale, DEFAULT_WRITE)
         except StatusError as error:
-            self.cluster.events.warning(autoscaler, "FailedRescale", error.message, self.name)
+            self.warn(autoscaler, "FailedRescale", error.message)
             raise
 
     def _proposal(

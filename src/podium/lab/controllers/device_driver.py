@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final
 from podium.errors import InputError
 from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -40,7 +40,6 @@ from podium.objects.names import is_extended, is_subdomain
 DRIVER: Final = "gpu.lab.podium"
 #: The most devices that fit into one slice.
 MOST_DEVICES: Final = 128
-_CONFLICT: Final = 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class DeviceDriver(Controller[tuple[str, Key]]):
 
     def _create_class(self, wanted: DeviceSet) -> None:
         """Create the class of some devices, unless there is one of its name."""
-        with ignoring(_CONFLICT):
+        with ignoring(409):
             self.cluster.create("DeviceClass", wanted.class_manifest())
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
@@ -130,8 +129,7 @@ class DeviceDriver(Controller[tuple[str, Key]]):
             self.enqueue(("Node", key_of(new)))
 
     def _on_slice(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        item = new if new is not None else old
-        assert item is not None
+        item = changed(old, new)
         name = item["spec"].get("nodeName")
         drivers = {each.driver for each in self._sets}
         if old is not None and name and item["spec"].get("driver") in drivers:

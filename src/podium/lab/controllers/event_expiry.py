@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.store.store import Key
 from podium.objects.kinds.meta import JsonObject
 
@@ -43,9 +43,7 @@ class EventExpiry(Controller[str]):
         self._wait()
 
     def _on_event(self, _: str, old: JsonObject | None, new: JsonObject | None) -> None:
-        item = old if new is None else new
-        assert item is not None
-        about = item["metadata"]
+        about = changed(old, new)["metadata"]
         key = Key(about.get("namespace", ""), about["name"])
         was_waiting = bool(self._written)
         self._written.pop(key, None)

@@ -409,13 +409,11 @@ class FakeKubelet(Controller[Key]):
         pod = self.cluster.get("Pod", *key)
         if pod is None:
             return
-        events = self.cluster.events
         for container in pod["spec"].get("containers") or ():
             image, name = container.get("image", ""), container["name"]
-            text = f'Container image "{image}" already present on machine'
-            events.normal(pod, "Pulled", text, self.name)
-            events.normal(pod, "Created", f"Container created: {name}", self.name)
-            events.normal(pod, "Started", f"Container started: {name}", self.name)
+            self.record(pod, "Pulled", f'Container image "{image}" already present on machine')
+            self.record(pod, "Created", f"Container created: {name}")
+            self.record(pod, "Started", f"Container started: {name}")
 
     def _allocate_ip(self) -> str:
         self._last_ip = (self._last_ip + 1) % _POD_CIDR_SIZE

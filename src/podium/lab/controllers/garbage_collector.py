@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, NamedTuple
 
-from podium.lab.api.resources import BY_NAME, STORED
+from podium.lab.api.resources import BY_NAME, RECORDS_ONLY, STORED
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
     key_of,
-    remove_finalizer,
     remove_owner,
     uid_of,
 )
@@ -30,8 +29,6 @@ MISSING_OWNERS: Final = ("kube-system", "podium-lab-world")
 MISSING_OWNERS_FIELD: Final = "owners-elsewhere"
 #: Seconds until a dependent is checked whose owner is unknown: the owner may be created next.
 _UNKNOWN_OWNER_DELAY: Final = 0.05
-#: Kinds that neither have owners nor own anything.
-_UNOWNED: Final = frozenset({"Event", "Lease"})
 
 
 class ObjectPlace(NamedTuple):
@@ -55,20 +52,17 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         #: Owners in foreground deletion that wait for their dependents, by uid.
         self._waiting: dict[str, ObjectPlace] = {}
         for row in STORED.values():
-            if row.kind not in _UNOWNED:
+            if row.kind not in RECORDS_ONLY:  # these neither have owners nor own anything
                 self.watch(row.kind, self._on_object)
         self.watch_pods(None, listed=self._on_listed_pods)
         self.watch_custom(self._on_change)
 
     def _on_object(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        item = new if new is not None else old
-        assert item is not None
-        self._on_change(item["kind"], old, new)
+        self._on_change(changed(old, new)["kind"], old, new)
 
     def _on_change(self, kind: str, old: JsonObject | None, new: JsonObject | None) -> None:
         """Follow the owners of an object; *kind* is the qualified name of a custom resource."""
-        item = new if new is not None else old
-        assert item is not None
+        item = changed(old, new)
         uid, place = uid_of(item), ObjectPlace(kind, key_of(item))
         owners = _owner_uids(new)
         before = _owner_uids(old)
@@ -161,7 +155,7 @@ class GarbageCollector(Controller[str | ObjectPlace]):
         uid = uid_of(item)
         for place in list(self._dependents.get(uid, ())):
             self.cluster.update(place.kind, place.key, lambda found: remove_owner(found, uid))
-        self._remove_finalizer(owner, ORPHAN)
+        self.cluster.remove_finalizer(*owner, ORPHAN)
 
     def _delete_dependents_first(self, owner: ObjectPlace, item: JsonObject) -> None:
         """Delete dependents, and the owner itself once none of them blocks its deletion."""
@@ -184,14 +178,7 @@ class GarbageCollector(Controller[str | ObjectPlace]):
             self._waiting[uid] = owner
         else:
             self._waiting.pop(uid, None)
-            self._remove_finalizer(owner, FOREGROUND)
-
-    def _remove_finalizer(self, place: ObjectPlace, finalizer: str) -> None:
-        self.cluster.update(
-            place.kind,
-            place.key,
-            lambda found: remove_finalizer(found["metadata"], finalizer),
-        )
+            self.cluster.remove_finalizer(*owner, FOREGROUND)
 
     def _find(self, place: ObjectPlace) -> JsonObject | None:
         return self.cluster.get(place.kind, *place.key)

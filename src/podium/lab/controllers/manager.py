@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from podium.errors import InputError
-from podium.lab.api.resources import STORED
+from podium.lab.api.resources import RECORDS_ONLY, STORED
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.autoscaling import HorizontalAutoscaler
 from podium.lab.controllers.device_driver import DeviceDriver, DeviceSet
@@ -18,7 +18,7 @@ from podium.lab.controllers.event_expiry import EventExpiry
 from podium.lab.controllers.fake_kubelet import FakeKubelet, KubeletTimings
 from podium.lab.controllers.framework.clock import Clock
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, Handler
+from podium.lab.controllers.framework.controller import Controller, Handler, changed
 from podium.lab.controllers.framework.object_fields import key_of
 from podium.lab.controllers.framework.pods import PodInfo
 from podium.lab.controllers.framework.work_queue import FAILING_RETRY_SECONDS
@@ -45,8 +45,6 @@ from podium.objects.kinds.meta import JsonObject
 
 #: Seconds that the manager syncs keys before other tasks get their turn.
 _TIME_SLICE: Final = 0.005
-#: Kinds that no controller watches.
-_UNWATCHED: Final = frozenset({"Event", "Lease"})
 
 
 class ControllerManager:
@@ -121,7 +119,7 @@ class ControllerManager:
         self._list_all()
 
     def _kinds(self) -> list[str]:
-        return [row.kind for row in STORED.values() if row.kind not in _UNWATCHED]
+        return [row.kind for row in STORED.values() if row.kind not in RECORDS_ONLY]
 
     def _subscriber(self, kind: str) -> Callable[[str, JsonObject | None, JsonObject | None], None]:
         if kind == "Pod":
@@ -158,9 +156,7 @@ class ControllerManager:
                 controller.listed_pods_handler(pods)
 
     def _on_custom(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        item = new if new is not None else old
-        assert item is not None
-        resource = self.cluster.registry.custom.of_object(item)
+        resource = self.cluster.registry.custom.of_object(changed(old, new))
         if resource is not None:
             for handler in self._custom_handlers:
                 self._call(handler, resource.storage, old, new)

@@ -23,7 +23,6 @@ from podium.objects.kinds.meta import JsonObject
 _FINALIZER: Final = "kubernetes"
 #: Objects deleted by one sync; the others follow in the next one.
 _BURST: Final = 100
-_NOT_FOUND: Final = 404
 _SERVICE_ACCOUNT: Final = "default"
 _ROOT_CERTIFICATES: Final = "kube-root-ca.crt"
 _NO_CERTIFICATES: Final = "# The lab speaks plain HTTP on loopback: it has no certificates.\n"
@@ -32,7 +31,6 @@ _DESCRIPTION: Final = (
     "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
     "guaranteed across distributions of Kubernetes clusters."
 )
-_CONFLICT: Final = 409
 
 
 class NamespaceController(Controller[str]):
@@ -89,7 +87,7 @@ class NamespaceController(Controller[str]):
         if found is not None and is_terminating(found):
             return 0
         options = DeleteOptions(propagation="Background")
-        with ignoring(_NOT_FOUND):
+        with ignoring(404):
             self.cluster.registry.delete(kind, name, namespace, options)
         return 1
 
@@ -137,7 +135,7 @@ class NamespaceContentsController(Controller[str]):
             self.cluster.update("ConfigMap", (key, _ROOT_CERTIFICATES), _restore)
 
     def _create(self, kind: str, item: JsonObject) -> None:
-        with ignoring(_CONFLICT):
+        with ignoring(409):
             self.cluster.create(kind, item)
 
 
@@ -181,11 +179,7 @@ class CustomResourceCleanup(Controller[str]):
         for record in list(table.records.values()):
             if is_terminating(record.object()):
                 continue
-            with ignoring(_NOT_FOUND):
+            with ignoring(404):
                 registry.delete(key, record.key.name, record.key.namespace, DeleteOptions())
         if not table.records:
-            self.cluster.update(_KIND, ("", key), _let_go)
-
-
-def _let_go(definition: JsonObject) -> None:
-    remove_finalizer(definition["metadata"], CLEANUP)
+            self.cluster.remove_finalizer(_KIND, ("", key), CLEANUP)

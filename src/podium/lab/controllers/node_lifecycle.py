@@ -12,7 +12,7 @@ import zlib
 from typing import ClassVar, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import condition
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.objects.kinds.meta import JsonObject
@@ -172,9 +172,7 @@ class NodeLifecycleController(Controller[str]):
         self.watch_pods(self._on_pod, listed=self._on_listed_pods)
 
     def _on_node(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        node = new if new is not None else old
-        assert node is not None
-        name = node["metadata"]["name"]
+        name = changed(old, new)["metadata"]["name"]
         if new is None:
             self._allocatable.pop(name, None)
             self.enqueue(name, after=_QUARANTINE)

@@ -15,13 +15,12 @@ from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster, deep_copy
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import (
     Key,
     annotation,
     is_terminating,
     key_of,
-    remove_finalizer,
     uid_of,
 )
 from podium.lab.controllers.framework.pods import FINISHED, LabPods, PodInfo
@@ -63,8 +62,7 @@ class ResourceClaimController(Controller[ClaimWork]):
 
     # Changes
     def _on_pod(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        pod = new if new is not None else old
-        assert pod is not None
+        pod = changed(old, new)
         if not pod["spec"].get("resourceClaims") and not _extended_claim(pod):
             return
         self._follow(old, new)
@@ -93,8 +91,7 @@ class ResourceClaimController(Controller[ClaimWork]):
                     index.setdefault(key, {})[key_of(new)] = None
 
     def _on_claim(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        item = new if new is not None else old
-        assert item is not None
+        item = changed(old, new)
         key, owner = key_of(item), _owning_pod(item)
         if owner is not None:
             made = self._made.setdefault(owner[1], {})
@@ -132,7 +129,8 @@ class ResourceClaimController(Controller[ClaimWork]):
                 name = self._make(pod, entry)
             except StatusError as error:
                 text = f"PodResourceClaim {entry['name']}: {error.message}"
-                self.cluster.events.warning(pod, "FailedResourceClaimCreation", text, _COMPONENT)
+                events = self.cluster.events
+                events.record(pod, "Warning", "FailedResourceClaimCreation", text, _COMPONENT)
                 return
             if name:
                 made[entry["name"]] = name
@@ -195,12 +193,12 @@ class ResourceClaimController(Controller[ClaimWork]):
             self.cluster.update_status(claim, after)
             claim = self.cluster.get("ResourceClaim", *key) or claim
             if protected and not (claim.get("status") or {}).get("allocation"):
-                self._remove_finalizer(key)
+                self.cluster.remove_finalizer("ResourceClaim", key, CLAIM_FINALIZER)
         elif protected and is_terminating(claim) and not left:
             if status.get("allocation"):
                 after = {name: each for name, each in status.items() if name != "allocation"}
                 self.cluster.update_status(claim, after)
-            self._remove_finalizer(key)
+            self.cluster.remove_finalizer("ResourceClaim", key, CLAIM_FINALIZER)
         if not left:
             self._delete_if_finished(key)
 
@@ -210,11 +208,6 @@ class ResourceClaimController(Controller[ClaimWork]):
             return True
         pod = self.cluster.pods.all.get((namespace, consumer.get("name", "")))
         return pod is not None and pod.uid == consumer.get("uid") and not _is_done(pod)
-
-    def _remove_finalizer(self, key: Key) -> None:
-        self.cluster.update(
-            "ResourceClaim", key, lambda it: remove_finalizer(it["metadata"], CLAIM_FINALIZER)
-        )
 
     def _delete_if_finished(self, key: Key) -> None:
         """Delete a claim that was made for a pod which will not run (again)."""

@@ -65,8 +65,7 @@ class TaintEvictionController(Controller[Key]):
         if due > now:
             self.enqueue(key, after=due - now)
             return
-        text = f"Marking for deletion Pod {key[0]}/{key[1]}"
-        self.cluster.events.normal(pod, "TaintManagerEviction", text, self.name)
+        self.record(pod, "TaintManagerEviction", f"Marking for deletion Pod {key[0]}/{key[1]}")
         self.cluster.delete_pod(info)
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, no_listed_pods
+from podium.lab.controllers.framework.controller import Controller, changed, no_listed_pods
 from podium.lab.controllers.framework.object_fields import (
     annotation,
     is_terminating,
     key_of,
     labels_of,
-    remove_finalizer,
     uid_of,
 )
 from podium.lab.controllers.framework.pods import PodInfo
@@ -149,8 +148,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         self.watch_pods(self._on_pod, listed=no_listed_pods)
 
     def _on_claim(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        claim = new if new is not None else old
-        assert claim is not None
+        claim = changed(old, new)
         namespace, name = key_of(claim)
         terminating = self._terminating.setdefault(namespace, {})
         terminating.pop(name, None)
@@ -162,8 +160,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
             self.enqueue(VolumeKey(volume))
 
     def _on_volume(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        volume = new if new is not None else old
-        assert volume is not None
+        volume = changed(old, new)
         self.enqueue(VolumeKey(volume["metadata"]["name"]))
         reference = (volume["spec"].get("claimRef") or {}) if new is not None else {}
         if reference:
@@ -229,7 +226,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         waits_for_pod = mode == "WaitForFirstConsumer"
         if waits_for_pod and not node:
             text = "waiting for first consumer to be created before binding"
-            self.cluster.events.normal(claim, "WaitForFirstConsumer", text, self.name)
+            self.record(claim, "WaitForFirstConsumer", text)
             return
         if not waits_for_pod:
             volumes = self.cluster.list("PersistentVolume")
@@ -243,14 +240,14 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
             volume = provisioned_volume(claim, storage_class, selected)
             made = self.cluster.create("PersistentVolume", volume)
             text = f"Successfully provisioned volume {made['metadata']['name']}"
-            self.cluster.events.normal(claim, "ProvisioningSucceeded", text, provisioner)
+            self.cluster.events.record(claim, "Normal", "ProvisioningSucceeded", text, provisioner)
             self._bind(claim, made)
         elif name and storage_class is None:
             text = f'storageclass.storage.k8s.io "{name}" not found'
-            self.cluster.events.warning(claim, "ProvisioningFailed", text, self.name)
+            self.warn(claim, "ProvisioningFailed", text)
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
-            self.cluster.events.normal(claim, "FailedBinding", text, self.name)
+            self.record(claim, "FailedBinding", text)
 
     def _reserved_volume(self, claim: JsonObject) -> JsonObject | None:
         volumes = self.cluster.list("PersistentVolume")
@@ -277,11 +274,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         """Remove the protection of a terminating claim that no pod uses."""
         finalizers = claim["metadata"].get("finalizers") or ()
         if _CLAIM_PROTECTION in finalizers and not self._is_used(claim):
-            self.cluster.update(
-                "PersistentVolumeClaim",
-                key_of(claim),
-                lambda it: remove_finalizer(it["metadata"], _CLAIM_PROTECTION),
-            )
+            self.cluster.remove_finalizer("PersistentVolumeClaim", key_of(claim), _CLAIM_PROTECTION)
 
     def _is_used(self, claim: JsonObject) -> bool:
         namespace, name = key_of(claim)
@@ -310,11 +303,7 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         """Remove the protection of a terminating volume whose claim is gone."""
         finalizers = volume["metadata"].get("finalizers") or ()
         if _VOLUME_PROTECTION in finalizers and self._claim_of(volume) is None:
-            self.cluster.update(
-                "PersistentVolume",
-                key_of(volume),
-                lambda it: remove_finalizer(it["metadata"], _VOLUME_PROTECTION),
-            )
+            self.cluster.remove_finalizer("PersistentVolume", key_of(volume), _VOLUME_PROTECTION)
 
     def _claim_of(self, volume: JsonObject) -> JsonObject | None:
         reference = volume["spec"].get("claimRef") or {}

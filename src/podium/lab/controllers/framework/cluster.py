@@ -20,7 +20,7 @@ from podium.lab.api.encoding import format_time
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError, ignoring
 from podium.lab.controllers.framework.clock import Clock
-from podium.lab.controllers.framework.object_fields import Key, key_of, uid_of
+from podium.lab.controllers.framework.object_fields import Key, key_of, remove_finalizer, uid_of
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
 from podium.lab.controllers.framework.work_queue import WorkQueue
 from podium.lab.registry.registry import Registry
@@ -29,7 +29,6 @@ from podium.objects.kinds.meta import JsonObject
 _BURST: Final = 200.0
 _PER_SECOND: Final = 20.0
 _REMEMBERED: Final = 4096
-_NOT_FOUND: Final = 404
 
 _Identity = tuple[str, str, str, str]  # uid, reason, message, component
 
@@ -46,14 +45,6 @@ class ControllerEvents:
         self._recorded: OrderedDict[_Identity, Key] = OrderedDict()
         self._last_name = 0
 
-    def normal(self, about: JsonObject, reason: str, message: str, component: str) -> None:
-        """Record an event of type Normal."""
-        self._record(about, "Normal", reason, message, component)
-
-    def warning(self, about: JsonObject, reason: str, message: str, component: str) -> None:
-        """Record an event of type Warning."""
-        self._record(about, "Warning", reason, message, component)
-
     def has_budget(self) -> bool:
         """Whether an event recorded now would be written."""
         return self._tokens_at(self._now()) >= 1
@@ -61,9 +52,10 @@ class ControllerEvents:
     def _tokens_at(self, now: float) -> float:
         return min(self._tokens + (now - self._refilled) * _PER_SECOND, _BURST)
 
-    def _record(
+    def record(
         self, about: JsonObject, kind: str, reason: str, message: str, component: str
     ) -> None:
+        """Record an event of a type (*kind*) about an object."""
         now = self._now()
         tokens = self._tokens_at(now)
         if tokens < 1:
@@ -91,7 +83,7 @@ class ControllerEvents:
             event["lastTimestamp"] = format_time(self._now())
             return event
 
-        with ignoring(_NOT_FOUND):
+        with ignoring(404):
             self._registry.modify("Event", key[1], key[0], change=count)
             return True
         return False
@@ -134,7 +126,6 @@ class ControllerEvents:
 
 
 _NO_OBJECTS: Final[dict[Key, JsonObject]] = {}
-_CONFLICT: Final = 409
 
 
 def deep_copy(item: JsonObject) -> JsonObject:
@@ -203,7 +194,7 @@ class Cluster:
             edit(item)
             return item
 
-        with ignoring(_NOT_FOUND):
+        with ignoring(404):
             return self.registry.modify(
                 kind, key[1], key[0], change=edited, subresource=subresource
             )
@@ -219,6 +210,10 @@ class Cluster:
 
         self.update(item["kind"], key_of(item), edit, "status")
 
+    def remove_finalizer(self, kind: str, key: Key, finalizer: str) -> None:
+        """Remove a finalizer from the metadata of an object."""
+        self.update(kind, key, lambda found: remove_finalizer(found["metadata"], finalizer))
+
     def delete(self, item: JsonObject, *, propagation: str = "Background", kind: str = "") -> None:
         """Delete an object, unless another one has taken its name; *kind* is that of `get`."""
         options = DeleteOptions(uid=uid_of(item), propagation=propagation)
@@ -229,5 +224,5 @@ class Cluster:
         self._delete("Pod", pod.key, DeleteOptions(uid=pod.uid, grace=grace))
 
     def _delete(self, kind: str, key: Key, options: DeleteOptions) -> None:
-        with ignoring(_NOT_FOUND, _CONFLICT):
+        with ignoring(404, 409):
             self.registry.delete(kind, key[1], key[0], options)

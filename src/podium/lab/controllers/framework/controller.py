@@ -38,6 +38,7 @@ ListedPodsHandler = Callable[[LabPods], None]
 #: The same for custom objects, with the qualified name of their resource.
 CustomHandler = Callable[[str, JsonObject | None, JsonObject | None], None]
 KeyT = TypeVar("KeyT", bound=Hashable)
+T = TypeVar("T")
 
 
 class Controller(Generic[KeyT]):
@@ -86,16 +87,29 @@ class Controller(Generic[KeyT]):
         """Compare the spec behind *key* with the cluster and take the next step towards it."""
         raise NotImplementedError
 
+    def record(self, about: JsonObject, reason: str, message: str) -> None:
+        """Record an event of type Normal."""
+        self.cluster.events.record(about, "Normal", reason, message, self.name)
+
+    def warn(self, about: JsonObject, reason: str, message: str) -> None:
+        """Record an event of type Warning."""
+        self.cluster.events.record(about, "Warning", reason, message, self.name)
+
 
 def no_listed_pods(_: LabPods) -> None:
     """Do nothing for the pods that exist when the controllers start."""
 
 
-def changed_key(old: JsonObject | None, new: JsonObject | None) -> tuple[str, str]:
+def changed(old: T | None, new: T | None) -> T:
+    """The object that a handler was called with: its present state, or its last one."""
+    found = new if new is not None else old
+    assert found is not None
+    return found
+
+
+def changed_key(old: JsonObject | None, new: JsonObject | None) -> Key:
     """The key of the object that a handler was called with."""
-    item = new if new is not None else old
-    assert item is not None
-    return key_of(item)
+    return key_of(changed(old, new))
 
 
 class PodSelectingController(Controller[Key]):
@@ -139,8 +153,7 @@ class PodSelectingController(Controller[Key]):
         self.enqueue(key)
 
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
-        pod = new or old
-        assert pod is not None
+        pod = changed(old, new)
         selectors = self._selectors.get(pod.key[0])
         if not selectors:
             return
@@ -231,8 +244,7 @@ class PodOwningController(Controller[KeyT]):
 
     def on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         """Enqueue the owners of a pod before and after a change, or those that may adopt it."""
-        pod = new or old
-        assert pod is not None
+        pod = changed(old, new)
         relabelled = old is not None and new is not None and old.labels is not new.labels
         for each in (old, new) if old is None or old.owner != pod.owner else (pod,):
             if each is not None and each.owner is not None and each.owner[0] == self.kind:
@@ -269,6 +281,5 @@ class PodOwningController(Controller[KeyT]):
     def create_pod(self, owner: JsonObject, pod: JsonObject) -> JsonObject:
         """Create a pod of an owner, and record that."""
         made = self.cluster.create("Pod", pod)
-        text = f"Created pod: {made['metadata']['name']}"
-        self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
+        self.record(owner, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
         return made

@@ -11,7 +11,12 @@ from typing import ClassVar, Final, NamedTuple
 from podium.lab.api.encoding import format_time, parse_time
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller, changed_key, controller_ref
+from podium.lab.controllers.framework.controller import (
+    Controller,
+    changed,
+    changed_key,
+    controller_ref,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -48,8 +53,7 @@ class CronJobController(Controller[Key]):
         self.watch("Job", self._on_job)
 
     def _on_job(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        job = new if new is not None else old
-        assert job is not None
+        job = changed(old, new)
         owner = controller_of(job)
         if owner is not None and owner["kind"] == "CronJob":
             self.enqueue((job["metadata"]["namespace"], owner["name"]))
@@ -66,7 +70,7 @@ class CronJobController(Controller[Key]):
         try:
             schedule, zone = parse_schedule(spec["schedule"]), zone_of(spec.get("timeZone"))
         except ScheduleError as error:
-            self._warn(cron, "UnparseableSchedule", f"unparseable schedule: {error}")
+            self.warn(cron, "UnparseableSchedule", f"unparseable schedule: {error}")
             self.cluster.update_status(cron, status)
             return
         if not spec.get("suspend"):
@@ -90,7 +94,7 @@ class CronJobController(Controller[Key]):
             kind = _finished(job)
             if kind and uid_of(job) in active:
                 text = f"Saw completed job: {job['metadata']['name']}, condition: {kind}"
-                self.cluster.events.normal(cron, "SawCompletedJob", text, self.name)
+                self.record(cron, "SawCompletedJob", text)
             ended = (job.get("status") or {}).get("completionTime")
             if kind == "Complete" and ended and ended > status.get("lastSuccessfulTime", ""):
                 status["lastSuccessfulTime"] = ended
@@ -111,10 +115,10 @@ class CronJobController(Controller[Key]):
                 f"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                 f"check clock skew: {due.missed}"
             )
-            self._warn(cron, "TooManyMissedTimes", text)
+            self.warn(cron, "TooManyMissedTimes", text)
         deadline = spec.get("startingDeadlineSeconds")
         if deadline is not None and now > due.at + deadline:
-            self._warn(
+            self.warn(
                 cron, "MissSchedule", f"Missed scheduled time to start a job: {format_time(due.at)}"
             )
             return
@@ -124,7 +128,7 @@ class CronJobController(Controller[Key]):
                     "Not starting job because prior execution is running and concurrency policy "
                     "is Forbid"
                 )
-                self.cluster.events.normal(cron, "JobAlreadyActive", text, self.name)
+                self.record(cron, "JobAlreadyActive", text)
                 return
             if spec.get("concurrencyPolicy") == "Replace":
                 self._delete_active(cron, status)
@@ -169,10 +173,10 @@ class CronJobController(Controller[Key]):
             made = self.cluster.create("Job", job)
         except StatusError as error:
             if error.code != _CONFLICT:
-                self._warn(cron, "FailedCreate", f"Error creating job: {error.message}")
+                self.warn(cron, "FailedCreate", f"Error creating job: {error.message}")
                 raise
             return
-        self.cluster.events.normal(cron, "SuccessfulCreate", f"Created job {name}", self.name)
+        self.record(cron, "SuccessfulCreate", f"Created job {name}")
         status["active"] = [*(status.get("active") or ()), _reference(made)]
         status["lastScheduleTime"] = format_time(at)
 
@@ -181,8 +185,7 @@ class CronJobController(Controller[Key]):
             job = self.cluster.get("Job", reference["namespace"], reference["name"])
             if job is not None:
                 self.cluster.delete(job)
-                text = f"Deleted job {reference['name']}"
-                self.cluster.events.normal(cron, "SuccessfulDelete", text, self.name)
+                self.record(cron, "SuccessfulDelete", f"Deleted job {reference['name']}")
 
     def _remove_old(self, cron: JsonObject, jobs: list[JsonObject]) -> None:
         """Delete the oldest finished jobs beyond the limits of the history."""
@@ -195,9 +198,6 @@ class CronJobController(Controller[Key]):
             ended.sort(key=_started)
             for job in ended[: max(len(ended) - limit, 0)] if limit is not None else ():
                 self.cluster.delete(job)
-
-    def _warn(self, cron: JsonObject, reason: str, message: str) -> None:
-        self.cluster.events.warning(cron, reason, message, self.name)
 
 
 def _started(job: JsonObject) -> tuple[str, Key]:

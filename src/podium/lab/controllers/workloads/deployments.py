@@ -425,7 +425,7 @@ class DeploymentController(Controller[Key]):
     def _record_scaling(self, deployment: JsonObject, name: str, before: int, after: int) -> None:
         direction = "up" if after > before else "down"
         text = f"Scaled {direction} replica set {name} from {before} to {after}"
-        self.cluster.events.normal(deployment, "ScalingReplicaSet", text, self.name)
+        self.record(deployment, "ScalingReplicaSet", text)
 
     def _replica_annotations(self, deployment: JsonObject) -> dict[str, str]:
         replicas = replicas_of(deployment)

@@ -18,7 +18,6 @@ from podium.lab.controllers.framework.object_fields import (
     condition,
     is_terminating,
     key_of,
-    remove_finalizer,
     uid_of,
 )
 from podium.lab.controllers.framework.pods import LabPods, PodInfo
@@ -191,9 +190,7 @@ class JobController(PodOwningController[Key | _TerminatingPod]):
         """Remove the tracking finalizer from a pod."""
         pod = self.cluster.get("Pod", *key)
         if pod is not None and TRACKING_FINALIZER in (pod["metadata"].get("finalizers") or ()):
-            self.cluster.update(
-                "Pod", key, lambda it: remove_finalizer(it["metadata"], TRACKING_FINALIZER)
-            )
+            self.cluster.remove_finalizer("Pod", key, TRACKING_FINALIZER)
 
 
 class _JobSync:
@@ -338,12 +335,11 @@ class _JobSync:
         self._delete_active_pods()
         for each in (criterion, kind):
             self._set_condition(each, "True", reason, text)
-        events, name = self.cluster.events, self.controller.name
         if kind == "Complete":
             self.status["completionTime"] = at
-            events.normal(self.job, "Completed", "Job completed", name)
+            self.controller.record(self.job, "Completed", "Job completed")
         else:
-            events.warning(self.job, reason, text, name)
+            self.controller.warn(self.job, reason, text)
 
     def _delete_active_pods(self) -> None:
         for pod in self._active_pods():

@@ -59,8 +59,7 @@ class ReplicaSetController(PodOwningController[Key]):
             try:
                 self.create_pod(owner, pod)
             except StatusError as error:
-                text = f"Error creating: {error.message}"
-                self.cluster.events.warning(owner, "FailedCreate", text, self.name)
+                self.warn(owner, "FailedCreate", f"Error creating: {error.message}")
                 self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
                 return error
         if missing > BURST:
@@ -70,8 +69,7 @@ class ReplicaSetController(PodOwningController[Key]):
     def _delete_pods(self, owner: JsonObject, owned: OwnedPods, surplus: int) -> None:
         for pod in deletion_order(owned.active_pods())[: min(surplus, BURST)]:
             self.cluster.delete_pod(pod)
-            text = f"Deleted pod: {pod.key[1]}"
-            self.cluster.events.normal(owner, "SuccessfulDelete", text, self.name)
+            self.record(owner, "SuccessfulDelete", f"Deleted pod: {pod.key[1]}")
         if surplus > BURST:
             self.enqueue(key_of(owner))
 

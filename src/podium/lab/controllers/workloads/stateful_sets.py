@@ -150,12 +150,11 @@ class StatefulSetController(PodOwningController[Key]):
             self.cluster.create("Pod", pod)
         except StatusError as error:
             what = f"create Pod {name} in StatefulSet {owner['metadata']['name']} failed error"
-            text = f"{what}: {error.message}"
-            self.cluster.events.warning(owner, "FailedCreate", text, self.name)
+            self.warn(owner, "FailedCreate", f"{what}: {error.message}")
             self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
             return
         text = f"create Pod {name} in StatefulSet {owner['metadata']['name']} successful"
-        self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
+        self.record(owner, "SuccessfulCreate", text)
 
     def _hash_for(self, owner: JsonObject, ordinal: int) -> str:
         """The template hash of a new pod: below the partition, that of the current revision."""
@@ -193,17 +192,16 @@ class StatefulSetController(PodOwningController[Key]):
                 self.cluster.create("PersistentVolumeClaim", claim)
             except StatusError as error:
                 text = f"create Claim {name} for {where} failed error: {error.message}"
-                self.cluster.events.warning(owner, "FailedCreate", text, self.name)
+                self.warn(owner, "FailedCreate", text)
                 why = f"failed to create PVC {name}: {error.message}"
                 raise StatusError(error.code, error.reason, why) from error
-            text = f"create Claim {name} {where} success"
-            self.cluster.events.normal(owner, "SuccessfulCreate", text, self.name)
+            self.record(owner, "SuccessfulCreate", f"create Claim {name} {where} success")
         return names
 
     def _delete_pod(self, owner: JsonObject, pod: PodInfo) -> None:
         self.cluster.delete_pod(pod)
         text = f"delete Pod {pod.key[1]} in StatefulSet {owner['metadata']['name']} successful"
-        self.cluster.events.normal(owner, "SuccessfulDelete", text, self.name)
+        self.record(owner, "SuccessfulDelete", text)
 
     def _update_status(self, key: Key) -> None:
         owner = self.cluster.get("StatefulSet", *key)
