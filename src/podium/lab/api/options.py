@@ -22,8 +22,6 @@ class WriteOptions:
     dry_run: bool = False
     #: `fieldManager`, the owner of the fields that this write sets.
     manager: str = ""
-    #: The name of the client program, the manager where `fieldManager` is not given.
-    program: str = ""
     #: Server-side apply takes over fields that other managers own.
     force: bool = False
     #: Reject fields that the API does not have.

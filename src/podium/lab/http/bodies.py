@@ -61,9 +61,7 @@ def read_custom(
     """The custom object in a body, pruned and completed, and the fields that were pruned."""
     kind, group_version = resource.kind, resource.group_version
     item = typed_bodies.read_custom_object(kind, group_version, to_json(data, content_type))
-    own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
-    if (own_kind, own_version) != (kind, group_version):
-        raise _wrong_kind(kind, group_version, str(own_kind), str(own_version))
+    _check_kind(item, kind, group_version)
     return item, admit_custom(resource, item, strict=strict)
 
 
@@ -80,9 +78,7 @@ def read_kind(
     *other_versions* are versions of the kind that have the same fields.
     """
     item = typed_bodies.read_object(kind, group_version, to_json(data, content_type))
-    own_kind, own_version = item.get("kind") or kind, item.get("apiVersion") or group_version
-    if own_kind != kind or own_version not in {group_version, *other_versions}:
-        raise _wrong_kind(kind, group_version, str(own_kind), str(own_version))
+    _check_kind(item, kind, group_version, *other_versions)
     return item
 
 
@@ -103,6 +99,16 @@ def read_delete_options(data: bytes, content_type: str) -> JsonObject:
         own_version = str(item.get("apiVersion") or "")
         raise _wrong_kind("DeleteOptions", "meta.k8s.io/v1", own_kind, own_version)
     return item
+
+
+def _check_kind(item: JsonObject, kind: str, *versions: str) -> None:
+    """Raise 400 if an object says that it is of another kind, or of none of these versions."""
+    own_kind, own_version = (
+        str(item.get("kind") or kind),
+        str(item.get("apiVersion") or versions[0]),
+    )
+    if own_kind != kind or own_version not in versions:
+        raise _wrong_kind(kind, versions[0], own_kind, own_version)
 
 
 def _wrong_kind(kind: str, group_version: str, own_kind: str, own_version: str) -> StatusError:

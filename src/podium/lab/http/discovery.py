@@ -49,13 +49,15 @@ def _resource(resource: Resource) -> JsonObject:
         "kind": resource.kind,
         "verbs": list(resource.verbs),
     }
-    if resource.short:
-        made["shortNames"] = list(resource.short)
-    if resource.categories:
-        made["categories"] = list(resource.categories)
+    made |= _other_names(resource)
     if "list" in resource.verbs:
         made["storageVersionHash"] = _hash(resource)
     return made
+
+
+def _other_names(resource: Resource) -> JsonObject:
+    names = {"shortNames": list(resource.short), "categories": list(resource.categories)}
+    return {field: listed for field, listed in names.items() if listed}
 
 
 def _subresource(resource: Resource, name: str) -> JsonObject:
@@ -100,10 +102,7 @@ def _aggregated_resource(resource: Resource) -> JsonObject:
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
     }
-    if resource.short:
-        made["shortNames"] = list(resource.short)
-    if resource.categories:
-        made["categories"] = list(resource.categories)
+    made |= _other_names(resource)
     if resource.subresources:
         made["subresources"] = [
             {

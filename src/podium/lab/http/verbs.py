@@ -306,8 +306,6 @@ def list_options(request: Request) -> ListOptions:
 
 def write_options(request: Request, kind: str) -> WriteOptions:
     """The options of a write; *kind* is what errors call them: `CreateOptions`."""
-    if not request.parameters:
-        return WriteOptions(program=_program(request))
     manager = request.parameter("fieldManager")
     if len(manager) > _LONGEST_MANAGER:
         problem = too_long("fieldManager", manager, _LONGEST_MANAGER)
@@ -315,15 +313,9 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     return WriteOptions(
         dry_run=asks_dry_run(request.parameters.get("dryRun"), kind),
         manager=manager,
-        program=_program(request),
         force=request.flag("force"),
         strict=request.parameter("fieldValidation") == "Strict",
     )
-
-
-def _program(request: Request) -> str:
-    """The name of the client program, from its `User-Agent`."""
-    return request.header(b"user-agent").partition("/")[0][:_LONGEST_MANAGER] or "unknown"
 
 
 def delete_options(request: Request, body: bytes) -> DeleteOptions:

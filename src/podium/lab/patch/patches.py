@@ -90,13 +90,8 @@ def _cannot_unmarshal(value: object, wanted: str) -> StatusError:
 
 def _apply(document: Any, operation: JsonObject) -> Any:
     kind, path = operation.get("op"), _pointer(operation.get("path"))
-    if kind == "add":
-        return _added(document, path, copy.deepcopy(operation.get("value")))
-    if kind == "remove":
-        _remove(document, path)
-        return document
-    if kind == "replace":
-        return _replaced(document, path, copy.deepcopy(operation.get("value")))
+    if kind in ("add", "remove", "replace"):
+        return _changed(document, path, kind, copy.deepcopy(operation.get("value")))
     if kind == "test":
         _test(document, path, operation.get("value"))
         return document
@@ -104,8 +99,8 @@ def _apply(document: Any, operation: JsonObject) -> Any:
         source = _pointer(operation.get("from"))
         value = copy.deepcopy(_get(document, source))
         if kind == "move":
-            _remove(document, source)
-        return _added(document, path, value)
+            _changed(document, source, "remove")
+        return _changed(document, path, "add", value)
     raise _DoesNotApplyError
 
 
@@ -138,44 +133,27 @@ def _index(part: str, length: int) -> int:
     return number
 
 
-def _added(document: Any, path: list[str], value: Any) -> Any:
+def _changed(document: Any, path: list[str], action: str, value: Any = None) -> Any:
+    """The document after the *action* at a path: add, replace or remove."""
     if not path:
+        if action == "remove":
+            raise _DoesNotApplyError
         return value
     parent, last = _get(document, path[:-1]), path[-1]
-    if isinstance(parent, dict):
-        parent[last] = value
-    elif isinstance(parent, list):
+    if isinstance(parent, list) and action == "add":
         # An item may be added after the last one; from the end, that place is -1.
         at = len(parent) if last == "-" else _index(last, len(parent) + 1)
         parent.insert(at if at >= 0 else at + len(parent) + 1, value)
-    else:
+        return document
+    place: Any = _index(last, len(parent)) if isinstance(parent, list) else last
+    is_field = isinstance(parent, dict) and (action == "add" or last in parent)
+    if not is_field and not isinstance(parent, list):
         raise _DoesNotApplyError
+    if action == "remove":
+        del parent[place]
+    else:
+        parent[place] = value
     return document
-
-
-def _replaced(document: Any, path: list[str], value: Any) -> Any:
-    if not path:
-        return value
-    parent, last = _get(document, path[:-1]), path[-1]
-    if isinstance(parent, dict) and last in parent:
-        parent[last] = value
-    elif isinstance(parent, list):
-        parent[_index(last, len(parent))] = value
-    else:
-        raise _DoesNotApplyError
-    return document
-
-
-def _remove(document: Any, path: list[str]) -> None:
-    if not path:
-        raise _DoesNotApplyError
-    parent, last = _get(document, path[:-1]), path[-1]
-    if isinstance(parent, dict) and last in parent:
-        del parent[last]
-    elif isinstance(parent, list):
-        del parent[_index(last, len(parent))]
-    else:
-        raise _DoesNotApplyError
 
 
 def _test(document: Any, path: list[str], value: Any) -> None:

@@ -288,7 +288,7 @@ class Registry:
                 now=self.timestamp(),
             )
             # The result of apply names its field manager itself.
-            options = replace(options, manager="", program="")
+            options = replace(options, manager="")
             if record is None:
                 if subresource:
                     raise not_found(resource.qualified, name)

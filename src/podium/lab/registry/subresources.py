@@ -25,7 +25,7 @@ from podium.lab.api.status import (
     unsupported_media_type,
     wrong_name,
 )
-from podium.lab.kinds.kind import selector_text
+from podium.lab.kinds.kind import condition_status, selector_text
 from podium.lab.patch.patches import apply_patch
 from podium.lab.registry.metadata import version_precondition
 from podium.lab.schema.typed_bodies import read_object, to_json
@@ -165,7 +165,7 @@ def _use_disruption(registry: Registry, pod: JsonObject, namespace: str, *, dry:
     if len(budgets) > 1:
         raise internal(_SEVERAL_BUDGETS)
     for budget in budgets:
-        if not _is_ready(pod) and _allows_unhealthy(budget):
+        if condition_status(pod, "Ready") != "True" and _allows_unhealthy(budget):
             continue
         status = budget.setdefault("status", {})
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
@@ -194,11 +194,6 @@ def _cause(budget: JsonObject, what: str) -> JsonObject:
     return {"reason": "DisruptionBudget", "message": message}
 
 
-def _is_ready(pod: JsonObject) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
 def _allows_unhealthy(budget: JsonObject) -> bool:
     """Whether a budget lets unready pods go: by policy, or while enough others are healthy."""
     spec, status = budget.get("spec") or {}, budget.get("status") or {}
@@ -209,30 +204,19 @@ def _allows_unhealthy(budget: JsonObject) -> bool:
 
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+#: Where workloads have their replicas; the definition of a custom resource says it for its objects.
+_SCALE_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 
 
 def scale_of(item: JsonObject, resource: Resource) -> JsonObject:
     """The `Scale` of a workload, or of a custom object whose definition says where it is."""
+    metadata, paths = item["metadata"], _SCALE_PATHS
     if resource.custom is not None:
-        return _custom_scale(item, resource.custom.scale or {})
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
-        "spec": {"replicas": spec.get("replicas", 0)},
-        "status": {
-            "replicas": status.get("replicas", 0),
-            "selector": _selector_text(spec.get("selector")),
-        },
-    }
-
-
-def _custom_scale(item: JsonObject, paths: JsonObject) -> JsonObject:
-    metadata = item["metadata"]
+        paths = resource.custom.scale or {}
     status: JsonObject = {"replicas": _at(item, paths.get("statusReplicasPath")) or 0}
-    selector = _at(item, paths.get("labelSelectorPath"))
-    if selector:
+    if resource.custom is None:
+        status["selector"] = _selector_text((item.get("spec") or {}).get("selector"))
+    elif selector := _at(item, paths.get("labelSelectorPath")):
         status["selector"] = selector
     return {
         "kind": "Scale",
@@ -252,7 +236,7 @@ def _at(item: JsonObject, path: str | None) -> Any:
 
 
 def _set_replicas(item: JsonObject, resource: Resource, replicas: int) -> None:
-    path = ".spec.replicas"
+    path = _SCALE_PATHS["specReplicasPath"]
     if resource.custom is not None and resource.custom.scale:
         path = resource.custom.scale.get("specReplicasPath") or path
     *parents, last = path.strip(".").split(".")

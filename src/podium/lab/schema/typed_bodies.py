@@ -17,7 +17,7 @@ Upstream: the messages are those of encoding/json and of the strict decoder of a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -97,7 +97,7 @@ def _canonicalize(model: str, item: Any) -> None:
         if value is None:
             continue
         if field.of != api_types.QUANTITY:
-            for each in _objects(field, value):
+            for _, each in _parts("", value, field):
                 _canonicalize(field.of, each)
         elif isinstance(value, list):
             item[name] = [_canonical_value(each, milli=False) for each in value]
@@ -106,15 +106,6 @@ def _canonicalize(model: str, item: Any) -> None:
         else:
             milli = model not in _EXACT
             item[name] = {key: _canonical_value(each, milli=milli) for key, each in value.items()}
-
-
-def _objects(field: api_types.FieldType, value: Any) -> Iterable[Any]:
-    """The objects in the value of a field."""
-    if isinstance(value, list):
-        return value
-    if field.container == api_types.MAP and isinstance(value, dict):
-        return value.values()
-    return [value]
 
 
 def _canonical_value(value: Any, *, milli: bool) -> Any:
@@ -364,11 +355,6 @@ def _unknown(model: str, item: JsonObject, path: str) -> Iterator[str]:
         field_type = known.get(field)
         if field_type is None:
             yield f"{path}{field}"
-        elif field_type.is_model and field_type.container == api_types.LIST:
-            for index, each in enumerate(value or ()):
-                yield from _unknown(field_type.of, each, f"{path}{field}[{index}].")
-        elif field_type.is_model and field_type.container == api_types.MAP:
-            for key, each in (value or {}).items():
-                yield from _unknown(field_type.of, each, f"{path}{field}.{key}.")
-        elif field_type.is_model and value:
-            yield from _unknown(field_type.of, value, f"{path}{field}.")
+        elif field_type.is_model:
+            for inner, each in _parts(f"{path}{field}", value, field_type):
+                yield from _unknown(field_type.of, each, f"{inner}.")
