@@ -19,14 +19,14 @@ from podium.library.snapshots.writing import Listed, list_objects
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.defaults import Admission
 from podium.objects.kinds.kind import Kind
-from podium.objects.kinds.meta import JsonObject, Object, RawQuantity, Value
+from podium.objects.kinds.meta import Object, RawQuantity, Value
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects, label
 from podium.objects.reading.decode import decode
 from podium.objects.reading.validate import validate
 from podium.objects.snapshots.anonymization import anonymize
 from podium.objects.snapshots.kept_fields import trimmed
-from podium.objects.snapshots.pseudonyms import NODE, FieldRenaming, Pseudonyms
+from podium.objects.snapshots.pseudonyms import NODE, Pseudonyms
 from podium.profiles.watched_kinds import watched_kinds
 from podium.scheduler.state.behaviour import OF_CONFIGURATIONS
 from podium.scheduler.state.cluster_state import ClusterState
@@ -52,10 +52,6 @@ def without_mode(item: GpuSlice) -> GpuSlice:
     return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, mode=""))
 
 
-def renamed_node(item: JsonObject, renaming: FieldRenaming) -> None:
-    renaming.name(item["spec"], "nodeName", NODE)
-
-
 GPU_SLICE = Kind(
     "GPUSlice",
     GpuSlice,
@@ -63,7 +59,7 @@ GPU_SLICE = Kind(
     quantities=lambda item: [("spec.memory", item.spec.memory)],
     apply_defaults=with_mode,
     trim=without_mode,
-    anonymize=renamed_node,
+    renamed={"spec": {"nodeName": NODE}},
 )
 MANIFEST = """
 apiVersion: gpu.example.com/v1

@@ -6,7 +6,7 @@ kinds of `registry.KINDS`; none of them has a list of kinds of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from podium.objects.field_errors import Fault
     from podium.objects.kinds.defaults import Admission
-    from podium.objects.kinds.meta import JsonObject, RawQuantity
+    from podium.objects.kinds.meta import RawQuantity
     from podium.objects.kinds.workloads import PodTemplate
     from podium.objects.selectors.selectors import Selector
-    from podium.objects.snapshots.pseudonyms import FieldRenaming
+    from podium.objects.snapshots.pseudonyms import RenamedFields
 
 T = TypeVar("T", bound=Object)
 
@@ -87,8 +87,8 @@ class Kind(Generic[T]):
     trim: Callable[[T], T] | None = None
     #: The category of new names in an anonymized snapshot; empty: the name is kept.
     category: str = OBJECT
-    #: Gives new names to everything in the object, besides its metadata, that tells whose it is.
-    anonymize: Callable[[JsonObject, FieldRenaming], None] | None = None
+    #: What is renamed there, besides the metadata, because it tells whose object it is.
+    renamed: RenamedFields = field(default_factory=dict)
 
     @property
     def groups(self) -> frozenset[str]:

@@ -125,7 +125,7 @@ NODE: Final = Kind(
     apply_defaults=defaults.default_node,
     reports=NodeReports,
     category=pseudonyms.NODE,
-    anonymize=renamed_fields.anonymize_node,
+    renamed=renamed_fields.OF_NODE,
 )
 POD: Final = Kind(
     "Pod",
@@ -136,14 +136,14 @@ POD: Final = Kind(
     apply_defaults=defaults.default_pod,
     trim=_trimmed_pod,
     category=pseudonyms.POD,
-    anonymize=renamed_fields.anonymize_pod,
+    renamed=renamed_fields.OF_POD,
 )
 NAMESPACE: Final = Kind("Namespace", Namespace, namespaced=False, category=pseudonyms.NAMESPACE)
 SERVICE: Final = Kind(
     "Service",
     Service,
     pod_selector=_map_selector,
-    anonymize=renamed_fields.anonymize_map_selector,
+    renamed=renamed_fields.OF_SERVICE,
 )
 REPLICATION_CONTROLLER: Final = Kind(
     "ReplicationController",
@@ -152,7 +152,7 @@ REPLICATION_CONTROLLER: Final = Kind(
     apply_defaults=defaults.default_replication_controller,
     pod_selector=_map_selector,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_replication_controller,
+    renamed=renamed_fields.OF_REPLICATION_CONTROLLER,
 )
 REPLICA_SET: Final = Kind(
     "ReplicaSet",
@@ -163,7 +163,7 @@ REPLICA_SET: Final = Kind(
     apply_defaults=defaults.default_workload,
     pod_selector=_label_selector,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_workload,
+    renamed=renamed_fields.OF_WORKLOAD,
 )
 STATEFUL_SET: Final = Kind(
     "StatefulSet",
@@ -174,7 +174,7 @@ STATEFUL_SET: Final = Kind(
     apply_defaults=defaults.default_workload,
     pod_selector=_label_selector,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_workload,
+    renamed=renamed_fields.OF_WORKLOAD,
 )
 # Rules look none of these up: their pods exist in a cluster. Controllers of a plan read them.
 DEPLOYMENT: Final = Kind(
@@ -187,7 +187,7 @@ DEPLOYMENT: Final = Kind(
     looked_up=False,
     in_histories=False,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_workload,
+    renamed=renamed_fields.OF_WORKLOAD,
 )
 JOB: Final = Kind(
     "Job",
@@ -197,7 +197,7 @@ JOB: Final = Kind(
     looked_up=False,
     in_histories=False,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_workload,
+    renamed=renamed_fields.OF_WORKLOAD,
 )
 CRON_JOB: Final = Kind(
     "CronJob",
@@ -206,7 +206,7 @@ CRON_JOB: Final = Kind(
     looked_up=False,
     in_histories=False,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_cron_job,
+    renamed=renamed_fields.OF_CRON_JOB,
 )
 DAEMON_SET: Final = Kind(
     "DaemonSet",
@@ -218,7 +218,7 @@ DAEMON_SET: Final = Kind(
     looked_up=False,
     in_histories=False,
     category=pseudonyms.OWNER,
-    anonymize=renamed_fields.anonymize_workload,
+    renamed=renamed_fields.OF_WORKLOAD,
 )
 HORIZONTAL_POD_AUTOSCALER: Final = Kind(
     "HorizontalPodAutoscaler",
@@ -226,7 +226,7 @@ HORIZONTAL_POD_AUTOSCALER: Final = Kind(
     ("autoscaling/v2", "autoscaling/v1"),
     looked_up=False,
     in_histories=False,
-    anonymize=renamed_fields.anonymize_autoscaler,
+    renamed=renamed_fields.OF_AUTOSCALER,
 )
 LIMIT_RANGE: Final = Kind("LimitRange", LimitRange, looked_up=False, in_histories=False)
 RESOURCE_QUOTA: Final = Kind(
@@ -234,7 +234,7 @@ RESOURCE_QUOTA: Final = Kind(
     ResourceQuota,
     looked_up=False,
     in_histories=False,
-    anonymize=renamed_fields.anonymize_quota,
+    renamed=renamed_fields.OF_QUOTA,
 )
 RUNTIME_CLASS: Final = Kind(
     "RuntimeClass",
@@ -243,7 +243,7 @@ RUNTIME_CLASS: Final = Kind(
     namespaced=False,
     looked_up=False,
     in_histories=False,
-    anonymize=renamed_fields.anonymize_runtime_class,
+    renamed=renamed_fields.OF_RUNTIME_CLASS,
 )
 PERSISTENT_VOLUME: Final = Kind(
     "PersistentVolume",
@@ -252,7 +252,7 @@ PERSISTENT_VOLUME: Final = Kind(
     quantities=quantities.of_persistent_volume,
     apply_defaults=defaults.default_persistent_volume,
     category=pseudonyms.VOLUME,
-    anonymize=renamed_fields.anonymize_persistent_volume,
+    renamed=renamed_fields.OF_PERSISTENT_VOLUME,
 )
 PERSISTENT_VOLUME_CLAIM: Final = Kind(
     "PersistentVolumeClaim",
@@ -260,7 +260,7 @@ PERSISTENT_VOLUME_CLAIM: Final = Kind(
     quantities=quantities.of_claim,
     apply_defaults=defaults.default_claim,
     category=pseudonyms.CLAIM,
-    anonymize=renamed_fields.anonymize_claim,
+    renamed=renamed_fields.OF_CLAIM,
 )
 STORAGE_CLASS: Final = Kind(
     "StorageClass",
@@ -269,13 +269,13 @@ STORAGE_CLASS: Final = Kind(
     namespaced=False,
     apply_defaults=defaults.default_storage_class,
     category=pseudonyms.CLASS,
-    anonymize=renamed_fields.anonymize_storage_class,
+    renamed=renamed_fields.OF_STORAGE_CLASS,
 )
 POD_DISRUPTION_BUDGET: Final = Kind(
     "PodDisruptionBudget",
     PodDisruptionBudget,
     ("policy/v1", "policy/v1beta1"),
-    anonymize=renamed_fields.anonymize_pod_disruption_budget,
+    renamed=renamed_fields.OF_POD_DISRUPTION_BUDGET,
 )
 # Only admission reads priority classes; a pod that exists has the number of its class.
 PRIORITY_CLASS: Final = Kind(
@@ -291,7 +291,7 @@ POD_GROUP: Final = Kind(
     ("scheduling.k8s.io/v1beta1",),
     faults=check_pod_group,
     apply_defaults=defaults.default_pod_group,
-    anonymize=renamed_fields.anonymize_pod_group,
+    renamed=renamed_fields.OF_POD_GROUP,
 )
 CSI_NODE: Final = Kind("CSINode", CsiNode, _STORAGE, namespaced=False, category=pseudonyms.NODE)
 # Drivers are products, and resources are named after them: their names are kept.
@@ -301,14 +301,14 @@ CSI_STORAGE_CAPACITY: Final = Kind(
     CsiStorageCapacity,
     _STORAGE,
     quantities=quantities.of_csi_storage_capacity,
-    anonymize=renamed_fields.anonymize_csi_storage_capacity,
+    renamed=renamed_fields.OF_CSI_STORAGE_CAPACITY,
 )
 VOLUME_ATTACHMENT: Final = Kind(
     "VolumeAttachment",
     VolumeAttachment,
     _STORAGE,
     namespaced=False,
-    anonymize=renamed_fields.anonymize_volume_attachment,
+    renamed=renamed_fields.OF_VOLUME_ATTACHMENT,
 )
 _DEVICES: Final = ("resource.k8s.io/v1",)
 RESOURCE_CLAIM: Final = Kind(
@@ -319,7 +319,7 @@ RESOURCE_CLAIM: Final = Kind(
     faults=devices.check_claim,
     apply_defaults=defaults.default_resource_claim,
     trim=_trimmed_claim,
-    anonymize=renamed_fields.anonymize_resource_claim,
+    renamed=renamed_fields.OF_RESOURCE_CLAIM,
 )
 # Claims are made from templates when pods are; rules look at the claims alone.
 RESOURCE_CLAIM_TEMPLATE: Final = Kind(
@@ -331,7 +331,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     apply_defaults=defaults.default_resource_claim_template,
     looked_up=False,
     trim=_trimmed_template,
-    anonymize=renamed_fields.anonymize_resource_claim_template,
+    renamed=renamed_fields.OF_RESOURCE_CLAIM_TEMPLATE,
 )
 # Extended resources are named after classes: their names are kept.
 DEVICE_CLASS: Final = Kind(
@@ -353,7 +353,7 @@ RESOURCE_SLICE: Final = Kind(
     quantities=quantities.of_resource_slice,
     faults=devices.check_slice,
     category=pseudonyms.NODE,
-    anonymize=renamed_fields.anonymize_resource_slice,
+    renamed=renamed_fields.OF_RESOURCE_SLICE,
 )
 DEVICE_TAINT_RULE: Final = Kind(
     "DeviceTaintRule",
@@ -361,7 +361,7 @@ DEVICE_TAINT_RULE: Final = Kind(
     ("resource.k8s.io/v1", "resource.k8s.io/v1beta2"),
     namespaced=False,
     faults=devices.check_taint_rule,
-    anonymize=renamed_fields.anonymize_device_taint_rule,
+    renamed=renamed_fields.OF_DEVICE_TAINT_RULE,
 )
 
 #: Name -> kind, in the order in which objects are checked and written.

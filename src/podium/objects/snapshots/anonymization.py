@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from podium.objects.kinds.registry import KINDS
+from podium.objects.kinds.registry import KINDS, POD
 from podium.objects.names import RANDOM_LENGTH
 from podium.objects.snapshots.pseudonyms import (
     CLASS,
@@ -15,12 +15,14 @@ from podium.objects.snapshots.pseudonyms import (
     OBJECT,
     OWNER,
     UID,
-    FieldRenaming,
+    Pseudonyms,
+    rename,
 )
+from podium.objects.snapshots.pseudonyms import POD as POD_NAME
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject
-    from podium.objects.snapshots.pseudonyms import Pseudonyms
+    from podium.objects.snapshots.pseudonyms import RenamedFields
 
 _AVOIDED_PODS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -33,30 +35,38 @@ _KEPT_KEYS: Final = frozenset(
 
 def anonymize(kind: str, item: JsonObject, names: Pseudonyms) -> None:
     """Pass all identifying texts of an object, as `trimming` left it, through *names*, in place."""
-    renaming, known = FieldRenaming(names), KINDS[kind]
-    if known.anonymize is not None:
-        known.anonymize(item, renaming)
-    metadata = item["metadata"]
+    known, metadata = KINDS[kind], item["metadata"]
+    if kind == POD.name:
+        _note_parts_of_names(metadata, item.get("spec", {}), names)
+    rename(item, known.renamed, names)
     prefix, name = metadata.pop("generateName", ""), metadata["name"]
     if known.category:
-        renaming.name(metadata, "name", known.category)
+        metadata["name"] = names.name(known.category, name)
     if prefix and len(name) - len(prefix) == RANDOM_LENGTH and name.startswith(prefix):
         metadata["generateName"] = metadata["name"][:-RANDOM_LENGTH]
-    _rename_metadata(metadata, renaming)
+    rename(metadata, _METADATA, names)
 
 
-def _rename_metadata(metadata: JsonObject, renaming: FieldRenaming) -> None:
-    renaming.name(metadata, "namespace", NAMESPACE)
-    renaming.name(metadata, "uid", UID)
-    renaming.labels(metadata, "labels")
+def _note_parts_of_names(metadata: JsonObject, spec: JsonObject, names: Pseudonyms) -> None:
+    """Controllers find pods of stateful sets, and claims of one pod, by their very names."""
+    pod, note = metadata.get("name", ""), names.composed
     for owner in metadata.get("ownerReferences", ()):
-        renaming.name(owner, "name", _category_of_owner(owner.get("kind", "")))
-        renaming.name(owner, "uid", UID)
-    annotations = metadata.get("annotations", {})
-    renaming.name(annotations, _SELECTED_NODE, NODE)
-    renaming.name(annotations, _STORAGE_CLASS, CLASS)
-    if _AVOIDED_PODS in annotations:
-        annotations[_AVOIDED_PODS] = _avoided_pods(annotations[_AVOIDED_PODS], renaming.names)
+        workload, _, ordinal = pod.rpartition("-")
+        if owner.get("kind") == "StatefulSet" and workload == owner.get("name"):
+            note(pod, (OWNER, workload), ("", ordinal))
+    for volume in spec.get("volumes", ()):
+        claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
+        if pod and claim.endswith(f"-{pod}"):
+            note(claim, (OBJECT, claim.removesuffix(f"-{pod}")), (POD_NAME, pod))
+        if pod and "ephemeral" in volume:
+            name = volume.get("name", "")
+            note(f"{pod}-{name}", (POD_NAME, pod), (OBJECT, name))
+
+
+def _owner(names: Pseudonyms, owner: JsonObject) -> JsonObject:
+    renamed = dict(owner)
+    rename(renamed, {"name": _category_of_owner(owner.get("kind", "")), "uid": UID}, names)
+    return renamed
 
 
 def _category_of_owner(kind: str) -> str:
@@ -64,7 +74,7 @@ def _category_of_owner(kind: str) -> str:
     return OWNER if category in {"", OBJECT} else category
 
 
-def _avoided_pods(text: str, names: Pseudonyms) -> str:
+def _avoided_pods(names: Pseudonyms, text: str) -> str:
     """The controllers whose pods a node avoids; an annotation that is not JSON avoids none."""
     try:
         found = msgspec.json.decode(text)
@@ -89,6 +99,17 @@ def _renamed(value: Any, names: Pseudonyms) -> Any:
     return found
 
 
+_METADATA: Final[RenamedFields] = {
+    "namespace": NAMESPACE,
+    "uid": UID,
+    "labels": Pseudonyms.labels,
+    "ownerReferences": _owner,
+    "annotations": {
+        _SELECTED_NODE: NODE,
+        _STORAGE_CLASS: CLASS,
+        _AVOIDED_PODS: _avoided_pods,
+    },
+}
 _KEY_FIELDS: Final = frozenset({"label", "topologyKey"})
 _KEY_LISTS: Final = frozenset({"labels"})
 
@@ -107,20 +128,14 @@ def renamed_profile(profile: Any, names: Pseudonyms) -> Any:
             found[field] = [names.key(each) for each in value]
         elif field == "urlPrefix":
             found[field] = "http://extender.invalid"
-        elif field in {"matchExpressions", "matchFields"} and isinstance(value, list):
-            found[field] = [_requirement(field, each, names) for each in value]
+        elif field == "matchExpressions" and isinstance(value, list):
+            found[field] = [names.requirement(each) for each in value]
+        elif field == "matchFields" and isinstance(value, list):
+            found[field] = [_field_requirement(names, each) for each in value]
         else:
             found[field] = renamed_profile(value, names)
     return found
 
 
-def _requirement(field: str, each: Any, names: Pseudonyms) -> Any:
-    key, values = each.get("key", ""), each.get("values", [])
-    if field == "matchFields":
-        return {**each, "values": names.names("node", values)}
-    names.compares(key, each.get("operator", ""))
-    return {
-        **each,
-        "key": names.key(key),
-        "values": [names.value(key, text) for text in values],
-    }
+def _field_requirement(names: Pseudonyms, each: JsonObject) -> JsonObject:
+    return {**each, "values": [names.name(NODE, text) for text in each.get("values", [])]}

@@ -7,21 +7,17 @@ keys of Kubernetes, resources, drivers, schedulers, times, quantities, and numbe
 compare.
 
 Objects are passed through twice: first to collect all texts, then, after `assign`, to rename.
-
-Every method takes the object that holds a field and the name of the field, and does nothing where
-the field is absent.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.objects.names import is_label_value, is_qualified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from podium.objects.kinds.meta import JsonObject
 
 #: Categories of texts. A text in several of them (a label value that is also the name of a node)
@@ -169,9 +165,29 @@ class Pseudonyms:
                 if category:
                     self.name(category, part)
 
-    def names(self, category: str, texts: Iterable[str]) -> list[str]:
-        """Several names."""
-        return [self.name(category, text) for text in texts]
+    def labels(self, found: JsonObject) -> JsonObject:
+        """Labels, or a selector that is a plain map."""
+        return {self.key(key): self.value(key, text) for key, text in found.items()}
+
+    def requirement(self, found: JsonObject) -> JsonObject:
+        """An expression over labels."""
+        key, renamed = self._with_key(found)
+        if "values" in found:
+            renamed["values"] = [self.value(key, text) for text in found["values"]]
+        return renamed
+
+    def taint(self, found: JsonObject) -> JsonObject:
+        """A taint or a toleration."""
+        key, renamed = self._with_key(found)
+        if "value" in found:
+            renamed["value"] = self.value(key, found["value"])
+        return renamed
+
+    def _with_key(self, found: JsonObject) -> tuple[str, JsonObject]:
+        """The old key, and a copy that has the new one."""
+        key = found.get("key", "")
+        self.compares(key, found.get("operator", ""))
+        return key, {**found, "key": self.key(key)} if key else dict(found)
 
 
 def _numbered(category: str, place: int, *, legal: bool) -> str:
@@ -179,85 +195,29 @@ def _numbered(category: str, place: int, *, legal: bool) -> str:
     return f"{category}-{place:06}" if legal else f"{category}-{place:06}!"
 
 
-class FieldRenaming:
-    """Passes fields through the pseudonyms of one snapshot."""
+#: What becomes of the value of a field.
+Renaming = Callable[[Pseudonyms, Any], Any]
+#: Field -> the category of its text, what becomes of its value, or the fields inside of it. Each
+#: value of a list is renamed. A field that is not named here is kept.
+RenamedFields = Mapping[str, "str | Renaming | RenamedFields"]
 
-    def __init__(self, names: Pseudonyms) -> None:
-        self.names = names
 
-    def name(self, holder: JsonObject, field: str, category: str) -> None:
-        """A field with the name of an object, or another text of a category."""
-        if field in holder:
-            holder[field] = self.names.name(category, holder[field])
+def REMOVED(names: Pseudonyms, value: Any) -> None:  # noqa: N802  it stands in tables
+    """Nothing is left of the value."""
 
-    def name_list(self, holder: JsonObject, field: str, category: str) -> None:
-        """A field with several names."""
-        if field in holder:
-            holder[field] = self.names.names(category, holder[field])
 
-    def key(self, holder: JsonObject, field: str) -> None:
-        """A field with the key of a label or a taint."""
-        if field in holder:
-            holder[field] = self.names.key(holder[field])
-
-    def key_list(self, holder: JsonObject, field: str) -> None:
-        """A field with several label keys."""
-        if field in holder:
-            holder[field] = [self.names.key(key) for key in holder[field]]
-
-    def image(self, holder: JsonObject, field: str) -> None:
-        """A field with the name of an image."""
-        if field in holder:
-            holder[field] = self.names.image(holder[field])
-
-    def image_list(self, holder: JsonObject, field: str) -> None:
-        """A field with several names of one image."""
-        if field in holder:
-            holder[field] = [self.names.image(name) for name in holder[field]]
-
-    def address(self, holder: JsonObject, field: str) -> None:
-        """A field with an IP address."""
-        if field in holder:
-            holder[field] = self.names.address(holder[field])
-
-    def labels(self, holder: JsonObject, field: str) -> None:
-        """A field with labels, or with a selector that is a plain map."""
-        names = self.names
-        if field in holder:
-            found = holder[field].items()
-            holder[field] = {names.key(key): names.value(key, text) for key, text in found}
-
-    def requirements(self, holder: JsonObject, field: str) -> None:
-        """A field with expressions over labels."""
-        names = self.names
-        for each in holder.get(field, ()):
-            key = each.get("key", "")
-            names.compares(key, each.get("operator", ""))
-            if "values" in each:
-                each["values"] = [names.value(key, text) for text in each["values"]]
-            self.key(each, "key")
-
-    def label_selector(self, holder: JsonObject, field: str) -> None:
-        """A field with a label selector."""
-        found = holder.get(field)
-        if found is not None:
-            self.labels(found, "matchLabels")
-            self.requirements(found, "matchExpressions")
-
-    def node_selector(self, holder: JsonObject, field: str) -> None:
-        """A field with a node selector."""
-        for term in holder.get(field, {}).get("nodeSelectorTerms", ()):
-            self.node_selector_term(term)
-
-    def node_selector_term(self, term: JsonObject) -> None:
-        """One term of a node selector, which may name nodes."""
-        self.requirements(term, "matchExpressions")
-        for each in term.get("matchFields", ()):
-            self.name_list(each, "values", NODE)
-
-    def taint(self, taint: JsonObject) -> None:
-        """Key and value of a taint or a toleration."""
-        self.names.compares(taint.get("key", ""), taint.get("operator", ""))
-        if "value" in taint:
-            taint["value"] = self.names.value(taint.get("key", ""), taint["value"])
-        self.key(taint, "key")
+def rename(item: JsonObject, fields: RenamedFields, names: Pseudonyms) -> None:
+    """Pass the fields of an object through *names*, in place."""
+    for field, how in fields.items():
+        found = item.get(field)
+        if found is None:
+            continue
+        values = found if isinstance(found, list) else [found]
+        if how is REMOVED:
+            del item[field]
+        elif isinstance(how, Mapping):
+            for each in values:
+                rename(each, how, names)
+        else:
+            made = [names.name(how, v) if isinstance(how, str) else how(names, v) for v in values]
+            item[field] = made if isinstance(found, list) else made[0]
