@@ -100,6 +100,19 @@ def test_what_cannot_be_served(podium: Podium, flags: tuple[str, ...], sentence:
     assert sentence.lower() in result.err.lower()
 
 
+def test_a_context_is_one_of_the_usual_kubeconfig(
+    podium: Podium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config"}))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+
+    result = podium("extender", "--provider", "DefaultProvider", "--context", "staging")
+
+    assert (result.code, result.out) == (2, "")
+    assert f"{path}: there is no context 'staging'" in result.err
+
+
 def test_a_token_is_not_asked_for_over_plain_http_unless_that_is_wanted(
     podium: Podium, tmp_path: Path
 ) -> None:

@@ -36,6 +36,15 @@ def test_strangers_are_not_served_unless_that_is_wanted(
     assert "v1.0" in told
 
 
+@pytest.mark.parametrize("flag", ["--leader-elect-lease-duration", "--record-age"])
+def test_durations_are_the_same_in_every_flag(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, sentence in (("soon", 'invalid duration "soon"'), ("0s", "is not more than 0")):
+        assert run(["run", *SERVER, flag, text]) == 2
+        assert sentence in capsys.readouterr().err
+
+
 def test_what_tells_of_a_cluster_is_for_its_owner_alone(tmp_path: Path) -> None:
     log = tmp_path / "decisions.jsonl"
     log.write_text("")

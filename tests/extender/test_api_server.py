@@ -244,5 +244,5 @@ def test_a_watch_that_dies_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_authority_that_cannot_be_read() -> None:
-    with pytest.raises(ConfigError, match="--ca /missing"):
+    with pytest.raises(ConfigError, match="--certificate-authority /missing"):
         access_by_flags("https://x", ca_file="/missing")

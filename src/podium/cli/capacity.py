@@ -6,6 +6,7 @@ import click
 
 from podium.cli.console import note, notes, searched, write_data, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_or_files,
     exit_code_flag,
     most_flag,
@@ -45,7 +46,7 @@ def capacity(
     *,
     pod: str,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     namespace: str,
     shape: tuple[str, ...],
     most: int,
@@ -69,7 +70,7 @@ def capacity(
     if cluster is None:
         objects, kinds = kinds_in(pod, files, namespace=namespace, workers=processors())
     else:
-        objects, kinds = kinds_beside(pod, read_live(**cluster), namespace)
+        objects, kinds = kinds_beside(pod, read_live(cluster), namespace)
     if cluster is None and objects.snapshot is not None:
         chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *chosen.profile.notes))

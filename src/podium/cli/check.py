@@ -10,12 +10,14 @@ import click
 
 from podium.cli.console import StatusLine, notes, write, write_data, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_without_files,
+    files_flag,
     live_cluster_flags,
     output_flag,
     profile_flags,
 )
-from podium.cli.inputs import chosen_for, documents_in, live_cluster
+from podium.cli.inputs import documents_and_profiles
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
@@ -28,14 +30,9 @@ _TWO = 2
 
 @click.command(cls=FlagsCommand)
 @click.argument("states", nargs=-1, required=True, type=click.Path(), metavar="[BEFORE] AFTER")
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    metavar="FILES",
-    help="The cluster: a snapshot, a history, a dump or manifests with its nodes.  [default: the "
-    "cluster of the kubeconfig]",
+@files_flag(
+    "The cluster: a snapshot, a history, a dump or manifests with its nodes.  [default: the "
+    "cluster of the kubeconfig]"
 )
 @live_cluster_flags
 @click.option(
@@ -63,7 +60,7 @@ def check(
     *,
     states: tuple[str, ...],
     files: tuple[str, ...],
-    reach: dict[str, str | None],
+    reach: Reach,
     revisions: str | None,
     fail_on: str | None,
     allowed: tuple[str, ...],
@@ -85,11 +82,7 @@ def check(
     failing_rules = _rules(fail_on)
     known = _allowed(allowed)
     before, after = _states(states, revisions)
-    chosen = chosen_for(flags, cluster)
-    found = documents_in(files) if cluster is None else live_cluster(cluster)
-    if found.snapshot is not None:
-        chosen = flags.choose(found.snapshot)
-    notes((*chosen.profile.notes, *found.notes()))
+    found, chosen = documents_and_profiles(files, cluster, flags)
     with StatusLine("checking") as status:
         result = run_check(found, before, after, chosen, allow=known, on_step=status.step)
     notes(result.notes)

@@ -9,6 +9,7 @@ import click
 
 from podium.cli.console import note, notes, searched, write, write_data, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_without_files,
     exit_code_flag,
     gates_flag,
@@ -55,7 +56,7 @@ def compare(
     seeds: int,
     bound: bool,
     most: int,
-    reach: dict[str, str | None],
+    reach: Reach,
     feature_gates: tuple[dict[str, bool], ...],
     output: str,
 ) -> int:
@@ -87,7 +88,7 @@ def compare(
             f"KubeSchedulerConfiguration or a Policy, {', '.join(NAMED)} or a FILE.py"
         )
     cluster = cluster_without_files(reach, files)
-    objects = read_files(files) if cluster is None else read_live(**cluster)
+    objects = read_files(files) if cluster is None else read_live(cluster)
     notes(input_notes(objects))
     profiles = {name: each.profiles for name, each in chosen.items()}
     search = CompareSearch(objects, profiles, seeds=seeds, bound=bound, notify=note)

@@ -9,13 +9,14 @@ import click
 
 from podium.cli.console import note, notes, output_width, write, write_data, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_or_files,
     exit_code_flag,
     namespace_flags,
     output_flag,
     profile_flags,
 )
-from podium.cli.inputs import chosen_for, read_files, read_live, strict_flag
+from podium.cli.inputs import objects_and_profiles, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.cli.running_flags import Running, running_flags
 from podium.library.cluster_notes import cluster_notes
@@ -63,7 +64,7 @@ def explain(
     *,
     pod: str | None,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     namespace: str,
     running: Running,
     node: str | None,
@@ -102,12 +103,9 @@ def explain(
 
         _check_asked(files, output, flags, node=node, traced=trace or timings)
         return show_decided(pod, namespace, running, cluster or {}, output)
-    chosen = chosen_for(flags, cluster)
     begun = perf_counter()
-    objects = read_files(files) if cluster is None else read_live(**cluster)
+    objects, chosen = objects_and_profiles(files, cluster, flags)
     reading = perf_counter() - begun
-    if files and objects.snapshot is not None:
-        chosen = flags.choose(objects.snapshot)
     notes((*input_notes(objects), *cluster_notes(objects, chosen), *chosen.profile.notes))
     wanted = pod_named(objects, pod, namespace)
     if node is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from podium.cli.console import note, notes, write, write_data
-from podium.cli.flags import ListenAddress, listen_flag, output_flag, profile_flags
+from podium.cli.flags import ListenAddress, files_flag, listen_flag, output_flag, profile_flags
+from podium.cli.inputs import read_files, secret_in
 from podium.cli.parsing import FlagsCommand
 from podium.errors import ConfigError, InputError
 from podium.kube.http_rules import LOOPBACK
@@ -50,17 +50,10 @@ _DEFAULT: Final = ListenAddress("127.0.0.1", 8888)
     is_flag=True,
     help="Serve plain HTTP beyond loopback, where the token can be read on its way.",
 )
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    metavar="FILES",
-    help="Read the objects of the cluster from files or folders.",
-)
+@files_flag("Read the objects of the cluster from files or folders.")
 @click.option("--server", metavar="URL", help="Watch the cluster at this API server; bind pods.")
 @click.option("--kubeconfig", metavar="FILE", help="Watch the cluster that this file names.")
-@click.option("--context", metavar="NAME", help="The context of --kubeconfig to use.")
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig to use.")
 @click.option("--token", metavar="TOKEN", help="A bearer token for --server; see --token-file.")
 @click.option("--token-file", metavar="FILE", help="A file with a token, read again regularly.")
 @click.option(
@@ -112,7 +105,7 @@ def extender(
 
     if client_ca_file and not tls_cert_file:
         raise ConfigError("--client-ca-file needs https", hint="give --tls-cert-file as well")
-    client_token = _token_in(client_token_file) if client_token_file else ""
+    client_token = secret_in("--client-token-file", client_token_file) if client_token_file else ""
     if listen.host not in LOOPBACK and not client_token and not client_ca_file:
         raise ConfigError(
             f"whoever reaches {listen} could ask this extender, and bind pods",
@@ -127,13 +120,9 @@ def extender(
     notes(profile.notes)
     state = ExtenderState(profile)
     if files:
-        from podium.cli.inputs import read_files  # noqa: PLC0415
-
         state.load(read_files(files))
     access = None
-    if context is not None and kubeconfig is None:
-        raise click.UsageError("--context is one of --kubeconfig; give both")
-    if kubeconfig is not None:
+    if kubeconfig is not None or context is not None:
         from podium.kube.access import load_access  # noqa: PLC0415
 
         access = load_access(kubeconfig, context, server)
@@ -182,17 +171,6 @@ def _listening(listen: ListenAddress) -> socket.socket:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"cannot listen on {listen}: {reason}") from None
-
-
-def _token_in(file: str) -> str:
-    try:
-        token = Path(file).read_text("utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
-        raise InputError(f"--client-token-file {file}: {str(reason).lower()}") from None
-    if not token:
-        raise InputError(f"--client-token-file {file}: is empty")
-    return token
 
 
 def _tls(cert: str | None, key: str | None, client_ca: str | None) -> SSLContext | None:

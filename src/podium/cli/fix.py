@@ -6,6 +6,7 @@ import click
 
 from podium.cli.console import note, notes, searched, write_data, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_or_files,
     exit_code_flag,
     most_flag,
@@ -14,7 +15,7 @@ from podium.cli.flags import (
     profile_flags,
     shape_flag,
 )
-from podium.cli.inputs import check_strictly, chosen_for, read_files, read_live, strict_flag
+from podium.cli.inputs import check_strictly, objects_and_profiles, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
 from podium.library.profile_source import ProfileSource
@@ -38,7 +39,7 @@ def fix(
     *,
     pod: str,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     namespace: str,
     shape: tuple[str, ...],
     pairs: bool,
@@ -54,11 +55,8 @@ def fix(
 
     Exit code: 0 answered, 1 nothing helps (--exit-code), 2 bad input.
     """
-    chosen = chosen_for(flags, cluster)
     check_strictly(shape)
-    objects = read_files(files) if cluster is None else read_live(**cluster)
-    if cluster is None and objects.snapshot is not None:
-        chosen = flags.choose(objects.snapshot)
+    objects, chosen = objects_and_profiles(files, cluster, flags)
     notes((*input_notes(objects), *chosen.profile.notes))
     wanted = pod_named(objects, pod, namespace)
     shapes = [shape_named(objects, name) for name in shape] if shape else None

@@ -14,12 +14,14 @@ from podium.cli.parsing import truth
 from podium.releases import DEFAULT_RELEASE, RELEASES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from podium.library.profile_source import ProfileSource
     from podium.past.format.writing import Limits
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
+#: How a cluster is reached: the flags `kubeconfig`, `context` and `server`.
+Reach = dict[str, str | None]
 
 #: Fields of `ProfileSource` that no flag sets.
 _NO_FLAGS: Final = frozenset(
@@ -295,6 +297,11 @@ def verify_flag(command: _Command) -> _Command:
     return click.option("--verify", is_flag=True, help=text)(command)
 
 
+def files_flag(what: str) -> Callable[[_Command], _Command]:
+    """`-f FILES`, as often as wanted; *what* says what is done with them."""
+    return click.option("-f", "--filename", "files", multiple=True, metavar="FILES", help=what)
+
+
 def files_argument(command: _Command) -> _Command:
     """`FILES…`, at least one."""
     return click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILES…")(
@@ -317,6 +324,7 @@ def history_limit_flags(command: _Command) -> _Command:
         ),
         click.option(
             "--record-age",
+            type=DurationType(),
             metavar="DURATION",
             help="Delete parts of a history that are older, such as 48h.  [default: none]",
         ),
@@ -332,14 +340,14 @@ def history_limit_flags(command: _Command) -> _Command:
 
 
 class HistoryLimits(NamedTuple):
-    """The limits of a history as they were given."""
+    """The limits of a history as they were given; the age is in seconds."""
 
     size: str
-    age: str | None
+    age: float | None
 
     def made(self) -> Limits:
         """The limits; an error in one sentence if they cannot be read."""
-        from podium.objects import quantity, times  # noqa: PLC0415
+        from podium.objects import quantity  # noqa: PLC0415
         from podium.past.format.writing import Limits  # noqa: PLC0415  brings the kinds of objects
 
         try:
@@ -350,15 +358,11 @@ class HistoryLimits(NamedTuple):
             raise click.UsageError(f"--record-bytes {self.size}: is no size; 500Mi would be one")
         if self.age is None:
             return Limits(total_bytes=total)
-        try:
-            seconds = times.parse(self.age) / times.SECOND
-        except ValueError as error:
-            raise click.UsageError(f"--record-age: {error}; 48h would be one") from None
-        return Limits(total_bytes=total, age_seconds=seconds)
+        return Limits(total_bytes=total, age_seconds=self.age)
 
 
 def live_cluster_flags(command: _Command) -> _Command:
-    """The flags that say how to reach the cluster; the command gets them as `reach`."""
+    """`cluster_flags` of a command that takes FILES as well, with the flag of earlier versions."""
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
@@ -367,20 +371,17 @@ def live_cluster_flags(command: _Command) -> _Command:
 
             note("without FILES the cluster is read; --cluster is not needed")
             click.get_current_context().meta[_CLUSTER] = True
-        names = ("kubeconfig", "context", "server")
-        return command(reach={name: given.pop(name) for name in names}, **given)
+        return command(**given)
 
     old = click.option("--cluster", is_flag=True, hidden=True)
     found: _Command = with_options(cluster_flags()(gathered), (old,))
     return found
 
 
-def cluster_without_files(
-    reach: Mapping[str, str | None], files: Sequence[str]
-) -> dict[str, str | None] | None:
+def cluster_without_files(reach: Reach, files: Sequence[str]) -> Reach | None:
     """How to reach the cluster; None if FILES are read instead of it."""
     if not files:
-        return dict(reach)
+        return reach
     if click.get_current_context().meta.get(_CLUSTER):
         raise click.UsageError("give FILES, or --cluster to read a live cluster, not both")
     for name, value in reach.items():
@@ -480,7 +481,10 @@ def most_flag(default: int, what: str, *, least: int = 1) -> Callable[[_Command]
 
 
 def cluster_flags(*, master: bool = False) -> Callable[[_Command], _Command]:
-    """`--kubeconfig`, `--context` and `--server`; *master*: kube-scheduler's name for the last."""
+    """`--kubeconfig`, `--context` and `--server`; the command gets them as `reach`.
+
+    *master* adds kube-scheduler's name for the last.
+    """
     names = ("--server", "--master") if master else ("--server",)
     options = (
         click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster."),
@@ -492,7 +496,17 @@ def cluster_flags(*, master: bool = False) -> Callable[[_Command], _Command]:
             help="The API server, in place of the one that the kubeconfig names.",
         ),
     )
-    return lambda command: with_options(command, options)
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            reach = {name: given.pop(name) for name in ("kubeconfig", "context", "server")}
+            return command(reach=reach, **given)
+
+        found: _Command = with_options(gathered, options)
+        return found
+
+    return decorate
 
 
 def listen_flag(

@@ -5,18 +5,22 @@ from __future__ import annotations
 import gc
 import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from podium.cli.console import note
+from podium.cli.console import note, notes
+from podium.errors import InputError
 from podium.library.files import STDIN
 from podium.library.parallel import processors
 from podium.library.reading import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from podium.cli.flags import Reach
+    from podium.kube.access import Access
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.objects.reading.collection import Objects
@@ -77,38 +81,73 @@ def read_files(files: Sequence[str]) -> Objects:
     return objects
 
 
-def chosen_for(flags: ProfileSource, reach: Mapping[str, str | None] | None) -> ChosenProfiles:
+def chosen_for(flags: ProfileSource, reach: Reach | None) -> ChosenProfiles:
     """The profiles that the flags choose; of a live cluster, of the release that it runs."""
     if reach is None:
         return flags.choose()
+    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415  brings the client
+
+    return choose_in_cluster(flags, reached(reach))
+
+
+def reached(reach: Reach) -> Access:
+    """How the cluster is reached that the flags name."""
     from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
 
-    access = load_access(reach["kubeconfig"], reach["context"], reach["server"])
-    return choose_in_cluster(flags, access)
+    return load_access(reach["kubeconfig"], reach["context"], reach["server"])
 
 
-def read_live(kubeconfig: str | None, context: str | None, server: str | None) -> Objects:
+def read_live(reach: Reach) -> Objects:
     """The objects of the cluster that the flags name, as they are now."""
-    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.snapshots.writing import read_cluster  # noqa: PLC0415
+    from podium.library.snapshots.writing import read_cluster  # noqa: PLC0415  brings the client
 
-    objects = read_cluster(load_access(kubeconfig, context, server))
+    objects = read_cluster(reached(reach))
     gc.freeze()
     return objects
 
 
-def documents_in(files: Sequence[str]) -> ClusterDocuments:
-    """The objects in the files with all their fields, for a plan."""
-    from podium.what_if.plan.inputs import cluster_documents  # noqa: PLC0415  brings the lab
+def objects_and_profiles(
+    files: Sequence[str], cluster: Reach | None, flags: ProfileSource
+) -> tuple[Objects, ChosenProfiles]:
+    """The objects in FILES, or of the cluster, and the profiles that decide about them.
 
+    A snapshot says by which profile to decide, unless a flag does.
+    """
+    chosen = chosen_for(flags, cluster)
+    if cluster is not None:
+        return read_live(cluster), chosen
+    objects = read_files(files)
+    return objects, chosen if objects.snapshot is None else flags.choose(objects.snapshot)
+
+
+def documents_and_profiles(
+    files: Sequence[str], cluster: Reach | None, flags: ProfileSource
+) -> tuple[ClusterDocuments, ChosenProfiles]:
+    """The same with all fields of the objects, for a plan; notes about them are printed."""
+    from podium.what_if.plan.inputs import (  # noqa: PLC0415  brings the lab
+        cluster_documents,
+        live_documents,
+    )
+
+    chosen = chosen_for(flags, cluster)
     check_strictly(files)
-    return cluster_documents(files, workers=processors())
+    if cluster is None:
+        found = cluster_documents(files, workers=processors())
+    else:
+        found = live_documents(reached(cluster))
+    if found.snapshot is not None:
+        chosen = flags.choose(found.snapshot)
+    notes((*chosen.profile.notes, *found.notes()))
+    return found, chosen
 
 
-def live_cluster(reach: dict[str, str | None]) -> ClusterDocuments:
-    """The objects of the cluster that the flags `kubeconfig`, `context` and `server` name."""
-    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.what_if.plan.inputs import live_documents  # noqa: PLC0415
-
-    return live_documents(load_access(reach["kubeconfig"], reach["context"], reach["server"]))
+def secret_in(flag: str, file: str) -> str:
+    """The secret that the file of a flag holds, such as a token."""
+    try:
+        found = Path(file).read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        raise InputError(f"{flag} {file}: {str(reason).lower()}") from None
+    if not found:
+        raise InputError(f"{flag} {file}: is empty")
+    return found

@@ -12,6 +12,7 @@ import click
 from podium.cli.flags import (
     HistoryLimits,
     ListenAddress,
+    files_flag,
     history_limit_flags,
     listen_flag,
     output_flag,
@@ -63,14 +64,7 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 8480)
     metavar="DEVICES",
     help="Publish devices on nodes: COUNT[,NAME=VALUE]…, as in 8,model=h100,memory=80Gi,nodes=4.",
 )
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    metavar="FILES",
-    help="Start with the objects of files or folders.",
-)
+@files_flag("Start with the objects of files or folders.")
 @click.option(
     "--snapshot", metavar="FILE", help="Start with a cluster that `podium snapshot` wrote."
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from podium.cli.console import note
-from podium.cli.flags import ListenAddress, cluster_or_files, listen_flag, profile_flags
+from podium.cli.flags import ListenAddress, Reach, cluster_or_files, listen_flag, profile_flags
+from podium.cli.inputs import reached, secret_in
 from podium.cli.parsing import FlagsCommand
 from podium.errors import ConfigError, InputError
 from podium.library.profile_source import ProfileSource
@@ -37,7 +37,7 @@ _SHORTEST_TOKEN: Final = 16
 def mcp(
     *,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     history: str | None,
     http: bool,
     listen: ListenAddress,
@@ -74,16 +74,13 @@ def mcp(
     return _serve(server.streamable_http_app(json_response=True), listen, token_file)
 
 
-def _cluster(files: tuple[str, ...], cluster: dict[str, str | None] | None) -> Cluster:
+def _cluster(files: tuple[str, ...], cluster: Reach | None) -> Cluster:
     from podium.agents.questions import FileCluster, LiveCluster  # noqa: PLC0415
     from podium.library.parallel import processors  # noqa: PLC0415
 
     if cluster is None:
         return FileCluster(files, workers=processors())
-    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-
-    access = load_access(cluster["kubeconfig"], cluster["context"], cluster["server"])
-    return LiveCluster(access)
+    return LiveCluster(reached(cluster))
 
 
 def _serve(app: object, listen: ListenAddress, token_file: str | None) -> int:
@@ -123,10 +120,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _token_in(path: str) -> str:
-    try:
-        token = Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", where=path) from None
+    token = secret_in("--token-file", path)
     if len(token) < _SHORTEST_TOKEN:
         hint = f"a token has {_SHORTEST_TOKEN} characters or more"
         raise InputError("holds no token", where=path, hint=hint)

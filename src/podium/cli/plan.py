@@ -19,6 +19,7 @@ from podium.cli.console import (
 )
 from podium.cli.flags import (
     DurationType,
+    Reach,
     cluster_or_files,
     namespace_flags,
     output_flag,
@@ -26,11 +27,9 @@ from podium.cli.flags import (
 )
 from podium.cli.inputs import (
     check_strictly,
-    chosen_for,
-    documents_in,
-    live_cluster,
-    read_files,
-    read_live,
+    documents_and_profiles,
+    objects_and_profiles,
+    reached,
     strict_flag,
 )
 from podium.cli.parsing import FlagsCommand
@@ -102,7 +101,7 @@ _MANY_PODS: Final = 2000
 
 def survive(
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     domain: str,
     output: str,
     flags: ProfileSource,
@@ -119,10 +118,7 @@ def survive(
     from podium.render.reports.survive import report  # noqa: PLC0415
     from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
 
-    chosen = chosen_for(flags, cluster)
-    objects = read_files(files) if cluster is None else read_live(**cluster)
-    if cluster is None and objects.snapshot is not None:
-        chosen = flags.choose(objects.snapshot)
+    objects, chosen = objects_and_profiles(files, cluster, flags)
     missing = dict(absent_kinds(objects))
     if AbsentObjects(objects).lacks_budgets:
         missing[POD_DISRUPTION_BUDGET.name] = 0
@@ -215,7 +211,7 @@ def survive(
 def plan(
     *,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     changes: tuple[tuple[str, str], ...],
     lose_each: str | None,
     consolidate: bool,
@@ -252,18 +248,11 @@ def plan(
     own = {"--consolidate": consolidate, "--requests": recommended, "--lose-each": lose_each}
     _check_changes(wanted, output, [flag for flag, value in own.items() if value], prices)
     if lose_each is not None:
-        from podium.cli.plan import survive  # noqa: PLC0415  only with --lose-each
-
         return _gated(survive(files, cluster, lose_each, output, flags), gate)
-    chosen = chosen_for(flags, cluster)
     check_strictly([each for change in wanted for each in files_of(change)])
-    found = documents_in(files) if cluster is None else live_cluster(cluster)
-    if found.snapshot is not None:
-        chosen = flags.choose(found.snapshot)
-    notes(chosen.profile.notes)
+    found, chosen = documents_and_profiles(files, cluster, flags)
     if any(profile.extenders for profile in chosen.profiles):
         note("extenders are not asked in a plan")
-    notes(found.notes())
 
     def progress(items: Sequence[Any]) -> Iterable[Any]:
         return tracked(items, len(items), "loading")
@@ -390,9 +379,7 @@ class _Resizing(NamedTuple):
     prices: str | None
 
 
-def _recommendations(
-    source: str, files: Sequence[str], cluster: dict[str, str | None] | None
-) -> Recommendations:
+def _recommendations(source: str, files: Sequence[str], cluster: Reach | None) -> Recommendations:
     from podium.what_if.consolidate.recommendations import (  # noqa: PLC0415
         autoscalers_in,
         live_recommendations,
@@ -402,10 +389,7 @@ def _recommendations(
     if source not in {"vpa", "metrics"}:
         return read_recommendations(source)
     if cluster is not None:
-        from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-
-        access = load_access(cluster["kubeconfig"], cluster["context"], cluster["server"])
-        return live_recommendations(source, access)
+        return live_recommendations(source, reached(cluster))
     if source == "metrics":
         raise click.UsageError("--requests metrics asks a live cluster; leave out FILES")
     return autoscalers_in(files)

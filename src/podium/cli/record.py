@@ -13,6 +13,7 @@ from podium.cli.console import note, write, write_data
 from podium.cli.flags import (
     DurationType,
     HistoryLimits,
+    Reach,
     cluster_flags,
     history_limit_flags,
     output_flag,
@@ -20,6 +21,7 @@ from podium.cli.flags import (
     profile_flags,
 )
 from podium.cli.history import new_folder
+from podium.cli.inputs import reached
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 from podium.render.plain import counted
@@ -52,9 +54,7 @@ if TYPE_CHECKING:
 def record(
     *,
     folder: str,
-    kubeconfig: str | None,
-    context: str | None,
-    server: str | None,
+    reach: Reach,
     seconds: float | None,
     anonymize: bool,
     limits: HistoryLimits,
@@ -77,11 +77,10 @@ def record(
     """
     from podium.host.history_rules import record_options  # noqa: PLC0415
     from podium.host.record_run import run_record  # noqa: PLC0415
-    from podium.kube.access import load_access  # noqa: PLC0415
     from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
     from podium.scheduler.telemetry.logs import TEXT, WARNINGS_ONLY, Log  # noqa: PLC0415  not for the help
 
-    access = load_access(kubeconfig, context, server)
+    access = reached(reach)
     chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)
     with _recorded_in(folder, anonymize=anonymize) as written:
         options = record_options(written, limits.made(), flags, chosen)

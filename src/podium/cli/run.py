@@ -12,8 +12,10 @@ import click
 import msgspec
 
 from podium.cli.flags import (
+    DurationType,
     HistoryLimits,
     ListenAddress,
+    Reach,
     cluster_flags,
     history_limit_flags,
     listen_flag,
@@ -45,15 +47,13 @@ _LISTEN: Final = ListenAddress("127.0.0.1", 10251)
 class RunFlags(msgspec.Struct, frozen=True):
     """The flags of the command besides those of the profile."""
 
-    kubeconfig: str | None
-    context: str | None
-    server: str | None
+    reach: Reach
     policy_configmap: str | None
     policy_configmap_namespace: str
     leader_elect: bool | None
-    leader_elect_lease_duration: str | None
-    leader_elect_renew_deadline: str | None
-    leader_elect_retry_period: str | None
+    leader_elect_lease_duration: float | None
+    leader_elect_renew_deadline: float | None
+    leader_elect_retry_period: float | None
     leader_elect_resource_name: str | None
     leader_elect_resource_namespace: str | None
     listen: ListenAddress
@@ -79,8 +79,13 @@ class RunFlags(msgspec.Struct, frozen=True):
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 
-def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _Command]:
-    return click.option(f"--leader-elect-{name}", metavar=metavar, help=text)
+def _lease_option(name: str, text: str) -> Callable[[_Command], _Command]:
+    return click.option(f"--leader-elect-resource-{name}", metavar="NAME", help=text)
+
+
+def _lease_time(name: str, text: str) -> Callable[[_Command], _Command]:
+    kind = DurationType()
+    return click.option(f"--leader-elect-{name}", type=kind, metavar="DURATION", help=text)
 
 
 @click.command(cls=FlagsCommand)
@@ -92,13 +97,11 @@ def _lease_option(name: str, text: str, metavar: str) -> Callable[[_Command], _C
     default=None,
     help="Let replicas elect the one that schedules; =false for a single one.  [default: true]",
 )
-@_lease_option("lease-duration", "Duration of the leader's lease.  [default: 15s]", "DURATION")
-@_lease_option("renew-deadline", "Time to renew the lease in.  [default: 10s]", "DURATION")
-@_lease_option("retry-period", "Time between two tries.  [default: 2s]", "DURATION")
-@_lease_option("resource-name", f"Name of the lease.  [default: {LEASE}]", "NAME")
-@_lease_option(
-    "resource-namespace", f"Namespace of the lease.  [default: {LEASE_NAMESPACE}]", "NAME"
-)
+@_lease_time("lease-duration", "Duration of the leader's lease.  [default: 15s]")
+@_lease_time("renew-deadline", "Time to renew the lease in.  [default: 10s]")
+@_lease_time("retry-period", "Time between two tries.  [default: 2s]")
+@_lease_option("name", f"Name of the lease.  [default: {LEASE}]")
+@_lease_option("namespace", f"Namespace of the lease.  [default: {LEASE_NAMESPACE}]")
 @listen_flag(
     _LISTEN,
     "The address of probes, metrics and decisions; port 0 serves none.",
@@ -208,7 +211,8 @@ def run(
         own = RunFlags(**given)
         _check_ports(own)
         flags = _as_kube_scheduler(flags, own)
-        load = partial(load_access, own.kubeconfig, own.context, own.server)
+        reach = own.reach
+        load = partial(load_access, reach["kubeconfig"], reach["context"], reach["server"])
         access = load()
         chosen = _chosen_by_cluster(access, flags, own)
         source = flags if chosen is not None else _of_cluster(access, flags)
@@ -326,8 +330,7 @@ def _planner(own: RunFlags, flags: ProfileSource, chosen: ChosenProfiles) -> Pla
     """What makes the plans of the pages, of the cluster that the flags name."""
     from podium.what_if.plan.live_plans import process_planner  # noqa: PLC0415  only with --pages
 
-    reach = {"kubeconfig": own.kubeconfig, "context": own.context, "server": own.server}
-    return process_planner(reach, flags, chosen)
+    return process_planner(own.reach, flags, chosen)
 
 
 def _check_ports(own: RunFlags) -> None:
@@ -378,9 +381,9 @@ def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:
             given.retry_period / SECOND,
         )
     times = LeaseTimes(
-        _seconds("lease-duration", own.leader_elect_lease_duration, times.lease_seconds),
-        _seconds("renew-deadline", own.leader_elect_renew_deadline, times.renew_deadline_seconds),
-        _seconds("retry-period", own.leader_elect_retry_period, times.retry_seconds),
+        own.leader_elect_lease_duration or times.lease_seconds,
+        own.leader_elect_renew_deadline or times.renew_deadline_seconds,
+        own.leader_elect_retry_period or times.retry_seconds,
     )
     if own.shadow or not (elects if own.leader_elect is None else own.leader_elect):
         return None
@@ -390,14 +393,3 @@ def _lease(own: RunFlags, config: SchedulerConfig | None) -> Lease | None:
         name or (given.resource_name if given is not None else LEASE),
         times,
     )
-
-
-def _seconds(name: str, text: str | None, default: float) -> float:
-    from podium.objects.times import SECOND, parse  # noqa: PLC0415
-
-    if text is None:
-        return default
-    try:
-        return parse(text) / SECOND
-    except ValueError as error:
-        raise InputError(f"--leader-elect-{name}: {error}", hint="such as 15s or 1m30s") from None

@@ -8,18 +8,17 @@ import ssl
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from podium.cli.console import output_width, write, write_data, write_lines, write_section
+from podium.cli.inputs import read_live, secret_in
 from podium.cli.running_flags import DEFAULT_SCHEDULER, LEASES, Running
 from podium.errors import ConfigError, InputError
 from podium.kube.http_rules import LOOPBACK, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from podium.cli.flags import Reach
     from podium.kube.access import Access
     from podium.library.explanation import Explanation
     from podium.render.decision.story import StoryLine
@@ -32,9 +31,7 @@ _ANONYMOUS: Final = 'User "system:anonymous" cannot get path'
 _MOST_BYTES: Final = 256 << 20
 
 
-def show_decided(
-    name: str, namespace: str, running: Running, reach: Mapping[str, str | None], output: str
-) -> int:
+def show_decided(name: str, namespace: str, running: Running, reach: Reach, output: str) -> int:
     """Print what a running scheduler decided about a pod; the exit code.
 
     The newest attempt is shown as `podium explain` shows a decision, as far as the scheduler
@@ -68,15 +65,13 @@ def show_decided(
     return int(not items or items[0].get("node") is None)
 
 
-def _pod(name: str, namespace: str, reach: Mapping[str, str | None]) -> tuple[str, str]:
+def _pod(name: str, namespace: str, reach: Reach) -> tuple[str, str]:
     """Namespace and name of the pod; a workload or a selector is looked up in the cluster."""
     from podium.library.lookup import pod_named, pod_parts  # noqa: PLC0415  brings the kinds
 
     parts = pod_parts(name)
     if parts is None:
-        from podium.cli.inputs import read_live  # noqa: PLC0415  only for workloads
-
-        pod = pod_named(read_live(**reach), name, namespace)
+        pod = pod_named(read_live(reach), name, namespace)
         return pod.namespace, pod.name
     if parts[0] and namespace and parts[0] != namespace:
         raise InputError(f"{name} is not in the namespace {namespace}", hint="leave out one")
@@ -107,13 +102,7 @@ class _Credentials:
 def _token(given: str | None, file: str | None) -> str:
     if given and file:
         raise ConfigError("--token and --token-file exclude each other")
-    if not file:
-        return given or ""
-    try:
-        return Path(file).read_text("utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
-        raise InputError(f"--token-file {file}: {str(reason).lower()}") from None
+    return secret_in("--token-file", file) if file else given or ""
 
 
 @dataclass(frozen=True, slots=True)

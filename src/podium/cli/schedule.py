@@ -8,6 +8,7 @@ import click
 
 from podium.cli.console import note, notes, tracked, write, write_lines
 from podium.cli.flags import (
+    Reach,
     cluster_or_files,
     exit_code_flag,
     namespace_flags,
@@ -15,7 +16,7 @@ from podium.cli.flags import (
     profile_flags,
     verify_flag,
 )
-from podium.cli.inputs import chosen_for, read_files, read_live, strict_flag
+from podium.cli.inputs import objects_and_profiles, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.cli.verified import verified_code
 from podium.cluster.verification import Verification
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 def schedule(
     *,
     files: tuple[str, ...],
-    cluster: dict[str, str | None] | None,
+    cluster: Reach | None,
     namespace: str,
     no_causes: bool,
     verify: bool,
@@ -80,10 +81,7 @@ def schedule(
     Exit code: 0 answered, 1 some pod has no node (--exit-code), 2 bad input, 3 some decisions
     differ (--verify).
     """  # noqa: D301  click reads the escape
-    chosen = chosen_for(flags, cluster)
-    objects = read_files(files) if cluster is None else read_live(**cluster)
-    if cluster is None and objects.snapshot is not None:
-        chosen = flags.choose(objects.snapshot)
+    objects, chosen = objects_and_profiles(files, cluster, flags)
     if output == "recording":
         if verify:
             raise click.UsageError("-o recording makes every decision plainly; --verify has no use")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from podium.cli.console import note
-from podium.cli.flags import cluster_flags, policy_configmap_flags, profile_flags
+from podium.cli.flags import Reach, cluster_flags, policy_configmap_flags, profile_flags
+from podium.cli.inputs import reached
 from podium.cli.parsing import FlagsCommand
 from podium.library.profile_source import ProfileSource
 
@@ -24,9 +25,7 @@ from podium.library.profile_source import ProfileSource
 @profile_flags
 def snapshot(
     *,
-    kubeconfig: str | None,
-    context: str | None,
-    server: str | None,
+    reach: Reach,
     out: str,
     output: str | None,
     anonymize: bool,
@@ -47,13 +46,12 @@ def snapshot(
 
     Exit code: 0 written, 2 the cluster cannot be read or the file cannot be written.
     """
-    from podium.kube.access import load_access  # noqa: PLC0415  brings the client
-    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415
+    from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415  brings the client
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
     from podium.objects.reading.validate import forbidden_notes  # noqa: PLC0415
 
-    access = load_access(kubeconfig, context, server)
+    access = reached(reach)
     chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)
     profile = kept_profile(flags, chosen)
     listed = write_snapshot(access, out, profile, form=output, anonymize=anonymize)

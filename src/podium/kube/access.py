@@ -179,7 +179,7 @@ def access_by_flags(
     try:
         access = Access(url, credentials, authority=Path(ca_file).read_bytes if ca_file else None)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--ca {ca_file}: {error}") from error
+        raise ConfigError(f"--certificate-authority {ca_file}: {error}") from error
     if insecure and access.tls is not None:
         _trust_anybody(access.tls)
     return access
