@@ -108,7 +108,7 @@ def test_the_api_server_has_one_name_and_that_of_kube_scheduler() -> None:
 
     for name in ("--server", "--master"):
         given = command.main([name, "http://x"], standalone_mode=False)
-        assert given == {"kubeconfig": None, "context": None, "server": "http://x"}
+        assert given["reach"] == {"kubeconfig": None, "context": None, "server": "http://x"}
 
 
 def test_an_old_name_works_and_is_noted(podium: Podium, write: Files) -> None:

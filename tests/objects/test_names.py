@@ -67,7 +67,7 @@ def test_label_keys(key: str, reasons: list[str]) -> None:
     },
 )
 def test_label_values(value: str, reasons: list[str]) -> None:
-    assert label_value_reasons(value) == reasons
+    assert [*label_value_reasons(value)] == reasons
     assert is_label_value(value) is not bool(reasons)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.errors import ConfigError
@@ -17,8 +16,8 @@ from podium.objects.names import (
     is_subdomain,
     label_key_reasons,
     label_value_reasons,
+    name_rule,
     quoted,
-    size_in_bytes,
 )
 
 if TYPE_CHECKING:
@@ -125,24 +124,6 @@ def value_faults(value: str) -> list[str]:
 #: Returns the reasons why a name is invalid; none if it is valid.
 NameRule = Callable[[str], tuple[str, ...]]
 _ENDS = "and must start and end with an alphanumeric character"
-
-
-def name_rule(sentence: str, pattern: str, most: int, *examples: str) -> NameRule:
-    """A rule for names: its sentence, the pattern, the most bytes, and examples."""
-    shown = " or ".join(f"'{each}', " for each in examples)
-    broken = f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
-    compiled = re.compile(pattern)
-
-    @lru_cache(maxsize=1 << 14)
-    def reasons(name: str) -> tuple[str, ...]:
-        found = []
-        if size_in_bytes(name) > most:
-            found.append(f"must be no more than {most} characters")
-        if not compiled.fullmatch(name):
-            found.append(broken)
-        return tuple(found)
-
-    return reasons
 
 
 dns_subdomain_reasons = name_rule(

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_NAME})?"
 DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 _NAME_RE = re.compile(_NAME)
-_VALUE_RE = re.compile(_VALUE)
 _SUBDOMAIN_RE = re.compile(SUBDOMAIN)
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
@@ -26,27 +29,6 @@ _CHARACTERS = (
     "consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
 )
-_SUBDOMAIN_RULE = (
-    "a DNS-1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-    "and must start and end with an alphanumeric character"
-)
-
-
-def _breaks(rule: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
-
-
-_BAD_NAME = _breaks(f"must {_CHARACTERS}", _NAME, "MyName", "my.name", "123-abc")
-_BAD_VALUE = _breaks(
-    f"a valid label must be an empty string or {_CHARACTERS}",
-    _VALUE,
-    "MyValue",
-    "my_value",
-    "12345",
-)
-_WITH_PREFIX = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-_BAD_SUBDOMAIN = _breaks(_SUBDOMAIN_RULE, SUBDOMAIN, "example.com")
 
 
 def size_in_bytes(text: str) -> int:
@@ -54,14 +36,51 @@ def size_in_bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def subdomain_reasons(name: str) -> list[str]:
-    """Why *name* is not a DNS-1123 subdomain; empty if it is one."""
-    reasons = []
-    if size_in_bytes(name) > _SUBDOMAIN_LENGTH:
-        reasons.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
-    if not _SUBDOMAIN_RE.fullmatch(name):
-        reasons.append(_BAD_SUBDOMAIN)
+def _described(sentence: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{each}', " for each in examples)
+    return f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def name_rule(
+    sentence: str, pattern: str, most: int, *examples: str
+) -> Callable[[str], tuple[str, ...]]:
+    """The reasons why a name breaks a rule; none if it does not.
+
+    The rule has a sentence, a pattern, the most bytes, and examples.
+    """
+    broken = _described(sentence, pattern, *examples)
+    compiled = re.compile(pattern)
+
+    @lru_cache(maxsize=1 << 14)
+    def reasons(name: str) -> tuple[str, ...]:
+        found = []
+        if size_in_bytes(name) > most:
+            found.append(f"must be no more than {most} characters")
+        if not compiled.fullmatch(name):
+            found.append(broken)
+        return tuple(found)
+
     return reasons
+
+
+_BAD_NAME = _described(f"must {_CHARACTERS}", _NAME, "MyName", "my.name", "123-abc")
+_WITH_PREFIX = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_subdomain_reasons = name_rule(
+    "a DNS-1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    SUBDOMAIN,
+    _SUBDOMAIN_LENGTH,
+    "example.com",
+)
+#: Why a text cannot be the value of a label; empty if it can.
+label_value_reasons = name_rule(
+    f"a valid label must be an empty string or {_CHARACTERS}",
+    _VALUE,
+    _NAME_LENGTH,
+    "MyValue",
+    "my_value",
+    "12345",
+)
 
 
 def label_key_reasons(key: str) -> list[str]:
@@ -73,23 +92,13 @@ def label_key_reasons(key: str) -> list[str]:
     if slash and not prefix:
         reasons.append("prefix part must be non-empty")
     elif slash:
-        reasons += [f"prefix part {reason}" for reason in subdomain_reasons(prefix)]
+        reasons += [f"prefix part {reason}" for reason in _subdomain_reasons(prefix)]
     if not name:
         reasons.append("name part must be non-empty")
     elif size_in_bytes(name) > _NAME_LENGTH:
         reasons.append(f"name part must be no more than {_NAME_LENGTH} characters")
     if not _NAME_RE.fullmatch(name):
         reasons.append(f"name part {_BAD_NAME}")
-    return reasons
-
-
-def label_value_reasons(value: str) -> list[str]:
-    """Why *value* cannot be the value of a label; empty if it can."""
-    reasons = []
-    if size_in_bytes(value) > _NAME_LENGTH:
-        reasons.append(f"must be no more than {_NAME_LENGTH} characters")
-    if not _VALUE_RE.fullmatch(value):
-        reasons.append(_BAD_VALUE)
     return reasons
 
 
@@ -104,7 +113,6 @@ def is_qualified_name(text: str) -> bool:
     return not label_key_reasons(text)
 
 
-@lru_cache(maxsize=1 << 14)
 def is_label_value(text: str) -> bool:
     """Whether *text* may be the value of a label."""
     return not label_value_reasons(text)

@@ -26,7 +26,6 @@ from podium.objects.field_errors import (
     NameRule,
     dns_label_reasons,
     dns_subdomain_reasons,
-    name_rule,
 )
 from podium.objects.kinds.meta import JsonObject, RawQuantity
 from podium.objects.names import (
@@ -34,6 +33,7 @@ from podium.objects.names import (
     is_qualified_name,
     label_key_reasons,
     label_value_reasons,
+    name_rule,
 )
 from podium.objects.quantity import QuantityError, nano
 
