@@ -224,6 +224,8 @@ def dask_engine(address: str, workers: int) -> Iterator[Engine]:
                 # other users of this machine have none. There is no dashboard either.
                 security=dask.Security.temporary(),
                 dashboard_address=None,
+                # Health and metrics are served all the same: here, on a port that is free.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.CRITICAL,  # what matters is in the outcomes
             )
     try:

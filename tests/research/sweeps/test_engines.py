@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -117,6 +118,20 @@ def test_two_dask_workers_one_killed_give_the_same_table(tmp_path: Path) -> None
     assert (tmp_path / "killed").exists()
     assert [each.error for each in outcomes] == [""] * 6
     assert rows(cells, outcomes) == here(cells)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error:Port 8787")
+def test_two_sweeps_run_at_a_time() -> None:
+    distributed = pytest.importorskip("distributed")
+    with dask_engine("local", 1):
+        client = distributed.default_client()
+        with dask_engine("local", 1):
+            pass
+        served = urlsplit(client.dashboard_link)
+
+    assert served.hostname == "127.0.0.1"
+    assert served.port != 8787
 
 
 @pytest.mark.slow
