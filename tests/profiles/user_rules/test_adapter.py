@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from builders import node, objects, pod, simulation
+from builders_v1_36 import spec_with
 from podium.cluster.simulation import Simulation
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile, Weighted
@@ -16,9 +18,10 @@ from podium.engine.preemption.pod_priority import PodPriorityPreemption
 from podium.engine.rules.resources.predicates import GeneralPredicates
 from podium.engine.state.accounting import ContainerSums
 from podium.objects.kinds.node import Node, Taint
-from podium.objects.kinds.pod import Pod
+from podium.objects.kinds.pod import Pod, PodSchedulingGroup, Volume
 from podium.profiles.user_rules.adapter import UserPredicate, UserPriority, normalized
 from podium.profiles.user_rules.loading import rules_in
+from podium.profiles.user_rules.nodes import RulePod
 from podium.profiles.user_rules.run_times import RuleWatch
 from podium.rules import predicate, priority
 
@@ -272,6 +275,12 @@ def test_columns_see_the_trial_too() -> None:
         pytest.param("node", lambda _, n: n.pods, "HiddenError: node.pods", id="pods"),
         pytest.param("pods", lambda p, _: p.name, "HiddenError: names and", id="the pod's name"),
         pytest.param("node", lambda p, _: p.annotations, "HiddenError: names", id="annotations"),
+        pytest.param(
+            "node",
+            lambda p, _: p.spec.priority_class_name,
+            "HiddenError: spec.priority_class_name differs",
+            id="the class of its priority",
+        ),
         pytest.param("cluster", lambda _, n: n.colour, "AttributeError: a node has", id="nothing"),
     ],
 )
@@ -287,6 +296,43 @@ def test_a_rule_sees_only_what_it_says_it_depends_on(
     decide(profile(curious, watch=witness), TWO[:1])
 
     assert witness.failures[0][3].startswith(told)
+
+
+def test_pods_of_one_class_show_a_rule_the_same_specification() -> None:
+    """What a rule of single nodes can read of one of them, it reads of all."""
+    fields = {
+        "priority_class_name": "high",
+        "scheduler_name": "mine",
+        "scheduling_gates": [],
+        "scheduling_group": PodSchedulingGroup(),
+        "volumes": [Volume(name="token-1")],
+        "priority": 0,
+    }
+    columns = simulation(*TWO).cache.columns
+    plain = columns.pods.incoming(pod("plain"))
+    for name, value in fields.items():
+        other = columns.pods.incoming(spec_with(pod("other"), **{name: value}))
+        assert other.cls is plain.cls, name
+        shown = [
+            getattr(RulePod(each, columns, class_only=True).spec, name, "hidden")
+            for each in (plain, other)
+        ]
+        assert shown[0] == shown[1], name
+
+
+def test_a_node_that_is_being_deleted_is_news() -> None:
+    """Rules see the node object: nothing else of it may have changed."""
+
+    @predicate("Stays", reason="node(s) leave", depends="node")
+    def stays(pod: Any, node: Any) -> bool:
+        return node.object.metadata.deletion_timestamp is None
+
+    world = simulation(*TWO, profile=profile(stays))
+    assert [world.attempt(pod(f"p{number}")).feasible_count for number in range(3)] == [2, 2, 2]
+    about = replace(TWO[0].metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    world.cache.put_node(replace(TWO[0], metadata=about))
+
+    assert world.attempt(pod("later")).feasible_count == 1
 
 
 def test_a_rule_that_depends_on_the_node_is_asked_once_per_class_and_node() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from podium.cluster.cache.node_tree import zone_key
 from podium.engine.rules.nodes import seen_features
 from podium.engine.state.node_columns import ImageNodes
@@ -261,12 +263,12 @@ def _true(statuses: Mapping[str, str]) -> frozenset[str]:
 
 
 def _is_unchanged(before: Node, now: Node) -> bool:
-    """Whether nothing differs between two versions of a node that rules or columns read."""
+    """Whether nothing differs between two versions of a node but the number of the version."""
+    version = now.metadata.resource_version
     return (
         before.spec == now.spec
         and before.status == now.status
-        and before.metadata.labels == now.metadata.labels
-        and before.metadata.annotations == now.metadata.annotations
+        and replace(before.metadata, resource_version=version) == now.metadata
     )
 
 

@@ -8,7 +8,7 @@ thousandths of a core, everything else in units (memory in bytes).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from podium.engine.rows.rows import ManyRows, OneRow
 from podium.engine.state.accounting import NATIVE
 from podium.engine.state.journal import Follower, rows_in
 from podium.engine.state.label_column import ABSENT
+from podium.engine.state.pod_class import volume_matters
 from podium.engine.state.view import KeptInView
 
 if TYPE_CHECKING:
@@ -25,13 +26,47 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import Incoming, Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.node import Node, Taint
-    from podium.objects.kinds.pod import Pod, PodSpec
+    from podium.objects.kinds.pod import Pod, PodSpec, Volume
 
 NOTHING: Mapping[str, str] = {}
 
 
 class HiddenError(AttributeError):
     """A rule looked at something that it said it does not depend on."""
+
+
+#: What pods of one class may differ in.
+_OF_ONE_POD: Final = frozenset(
+    {"priority_class_name", "scheduler_name", "scheduling_gates", "scheduling_group"}
+)
+
+
+class SpecOfClass:
+    """The specification of a pod, as far as all pods of its class have the same."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, spec: PodSpec) -> None:
+        self._spec = spec
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ONE_POD:
+            raise HiddenError(
+                f"spec.{name} differs among pods that share an answer; "
+                'say depends="cluster" to be asked about every pod'
+            )
+        return getattr(self._spec, name)
+
+    @property
+    def priority(self) -> int:
+        """The priority; none means 0."""
+        return self._spec.priority or 0
+
+    @property
+    def volumes(self) -> list[Volume]:
+        """The volumes that scheduling looks at, without their names."""
+        volumes = filter(volume_matters, self._spec.volumes or ())
+        return [msgspec.structs.replace(each, name="") for each in volumes]
 
 
 class RulePod:
@@ -56,6 +91,8 @@ class RulePod:
         self.labels: Mapping[str, str] = pod.pod.labels
         self.priority: int = pod.priority
         self.spec: PodSpec = pod.pod.spec
+        if class_only:
+            self.spec = cast("PodSpec", SpecOfClass(self.spec))
         #: What `prepare` of the rule returned for this pod.
         self.prepared: Any = None
 
