@@ -400,8 +400,8 @@ class AnswerCache:
         kept = self._kept
         answers = kept.get(key)
         if answers is not None:
+            kept.move_to_end(key)  # what is dropped for its rows is older
             answers.refresh(pod)
-            kept.move_to_end(key)
             return answers
         first = key not in kept
         kept[key] = None
