@@ -144,8 +144,8 @@ def plan(page: Page, live: Site) -> None:
 def travel(page: Page, live: Site) -> None:
     """A moment of the past on the map, its decisions, and back to now."""
     page.goto(f"{live.url}/#/timeline?what=placed")
-    expect(page.locator(".past .u-legend")).to_contain_text("queue length")
-    expect(page.locator(".past .u-legend")).to_contain_text("evictions")
+    expect(page.locator(".past .values")).to_contain_text("queue length")
+    expect(page.locator(".past .values")).to_contain_text("evictions")
     live.plane.delete_pod("small")
     page.goto(f"{live.url}/#/")
     expect(page.locator(".tile .cell")).to_have_count(0)

@@ -41,7 +41,7 @@ def test_the_cluster_is_shown_as_zones_nodes_and_pods(page: Page) -> None:
     tile = page.locator("[data-node='c-2']")
     expect(tile).to_contain_text("cordoned")
     expect(page.locator("[data-node='b-2']")).to_contain_text("dedicated=batch")
-    expect(page.locator(".chart canvas")).to_be_visible()
+    expect(page.locator(".chart svg")).to_be_visible()
 
 
 def test_a_node_opens_with_its_pods(page: Page) -> None:

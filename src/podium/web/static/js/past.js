@@ -2,14 +2,12 @@
 //
 // The moment is part of the address (#/?at=1790000000), so that a link shows the same.
 import { getJson } from "./api.js";
-import { token } from "./colours.js";
+import { TimeChart } from "./chart.js";
 import { html, useEffect, useRef, useState } from "./dom.js";
-import { clock, moment as momentText, number } from "./format.js";
+import { moment as momentText } from "./format.js";
 import { setParameters, useParameters } from "./router.js";
 import { createStore, useStore } from "./store.js";
-import { theme } from "./theme.js";
 
-const HEIGHT = 110;
 const ASK_MILLISECONDS = 4000;
 const MORE_MILLISECONDS = 100;
 // The address follows the slider at most so often: browsers limit how often it may change.
@@ -72,79 +70,14 @@ function columns(told) {
   return [times, ...rows];
 }
 
-function options(width, at, choose, step) {
-  const axis = { stroke: token("--quiet"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
-  const whole = (_, values) => values.map((value) => (Number.isInteger(value) ? number(value) : ""));
-  const range = (_, __, high) => [0, Math.max(high, 1) * 1.1];
-  const mark = (plot) => {
-    if (at.current === null) return;
-    const x = plot.valToPos(at.current, "x", true);
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.strokeStyle = token("--focus");
-    ctx.lineWidth = 2;
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-    ctx.restore();
-  };
-  const listen = (plot) => {
-    plot.over.addEventListener("click", (event) => choose(plot.posToVal(event.offsetX, "x")));
-  };
-  const per = step > 1 ? `decisions/${step} s` : "decisions/s";
-  return {
-    width,
-    height: HEIGHT,
-    padding: [8, 0, 0, 0],
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    legend: { show: true, live: true },
-    hooks: { draw: [mark], ready: [listen] },
-    scales: { x: { time: true }, y: { range }, queue: { range } },
-    axes: [
-      { ...axis, size: 22, values: (_, ticks) => ticks.map(clock), space: 90 },
-      { ...axis, size: 44, values: whole },
-      { ...axis, size: 44, side: 1, scale: "queue", grid: { show: false }, values: whole },
-    ],
-    series: [
-      { value: (_, value) => (value === null ? "–" : clock(value)), label: "time" },
-      { label: per, stroke: token("--series-1"), fill: token("--series-1-fill"), width: 1.5, points: { show: false } },
-      { label: "queue length", scale: "queue", stroke: token("--series-2"), width: 1.5, dash: [4, 3], points: { show: false } },
-      { label: "evictions", scale: "queue", stroke: token("--over"), width: 1.5, points: { show: true, size: 4, filter: (plot, i) => plot.data[i].flatMap((value, at) => (value ? [at] : [])) } },
-    ],
-  };
-}
-
 function PastChart({ told, at, choose }) {
-  const place = useRef(null);
-  const plot = useRef(null);
-  const shownAt = useRef(at);
-  const chosen = useRef(choose);
-  const shown = useStore(theme);
-  chosen.current = choose;
-  useEffect(() => {
-    let alive = true;
-    let observer = null;
-    import("../vendor/uplot.js").then(({ default: UPlot }) => {
-      if (!alive || !place.current) return;
-      const { current: box } = place;
-      const width = () => Math.max(160, box.clientWidth);
-      plot.current = new UPlot(options(width(), shownAt, (time) => chosen.current(time), told.step), columns(told), box);
-      observer = new ResizeObserver(() => plot.current && plot.current.setSize({ width: width(), height: HEIGHT }));
-      observer.observe(box);
-    });
-    return () => {
-      alive = false;
-      if (observer) observer.disconnect();
-      if (plot.current) plot.current.destroy();
-      plot.current = null;
-    };
-  }, [shown, told.step]);
-  useEffect(() => {
-    shownAt.current = at;
-    if (plot.current) plot.current.setData(columns(told));
-  }, [told, at]);
-  return html`<figure class="chart" aria-label="Queue length, decisions and evictions over the recorded time"><div class="plot" ref=${place}></div></figure>`;
+  const [times, decisions, queue, evicted] = columns(told);
+  return html`<${TimeChart} label="Queue length, decisions and evictions over the recorded time" height=${110} times=${times} at=${at} choose=${choose}
+    series=${[
+      { kind: "first", label: told.step > 1 ? `decisions/${told.step} s` : "decisions/s", values: decisions, filled: true },
+      { kind: "second", label: "queue length", values: queue, right: true },
+      { kind: "third", label: "evictions", values: evicted, right: true, dots: true },
+    ]} />`;
 }
 
 // The chart, and below it the slider; nothing where nothing is recorded.
