@@ -19,6 +19,7 @@ from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document
 from podium.library.cluster_notes import affinity_terms_without_pods
+from podium.library.workloads import Workloads, desired_healthy
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.selectors.selectors import from_label_selector
 from podium.render.plain import counted
@@ -28,7 +29,6 @@ from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import Apply, Delete, ObjectName
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
 from podium.what_if.plan.plan import answer_of
-from podium.what_if.plan.workloads import Workloads, desired_healthy
 
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles

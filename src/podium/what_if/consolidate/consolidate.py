@@ -22,6 +22,7 @@ from podium.errors import InputError
 from podium.lab.contents.documents import Document
 from podium.library.absence import AbsentObjects
 from podium.library.pending_pods import seen_by
+from podium.library.workloads import anew, belongs_to_node, is_active, is_recreated
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.quantity import milli, value
 from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
@@ -32,7 +33,6 @@ from podium.what_if.plan.cluster_copy import CopyOptions, at_any_time, in_thread
 from podium.what_if.plan.execution import EVICTING
 from podium.what_if.plan.plan import answer_of
 from podium.what_if.plan.results import API_VERSION, PlanValue
-from podium.what_if.plan.workloads import anew, belongs_to_node, is_active, is_recreated
 
 if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles

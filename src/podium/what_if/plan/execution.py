@@ -23,6 +23,7 @@ from podium.lab.controllers.framework.object_fields import annotation, controlle
 from podium.lab.controllers.node_lifecycle import registered_status
 from podium.lab.controllers.workloads.deployments import HASH_LABEL
 from podium.library.reading import contents
+from podium.library.workloads import MIRROR
 from podium.objects.quantity import milli
 from podium.profiles.similar_names import did_you_mean
 from podium.what_if.plan.changes import (
@@ -42,7 +43,6 @@ from podium.what_if.plan.changes import (
     SetTaint,
 )
 from podium.what_if.plan.results import AppliedChange, BlockedEviction
-from podium.what_if.plan.workloads import MIRROR
 
 if TYPE_CHECKING:
     from podium.objects.kinds.meta import JsonObject

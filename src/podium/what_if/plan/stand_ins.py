@@ -24,10 +24,10 @@ from podium.lab.controllers.framework.object_fields import Key, is_terminating, 
 from podium.lab.controllers.framework.pods import FINISHED
 from podium.lab.store.imported_pods import MetadataHead, StatusHead
 from podium.library.absence import UNKNOWN_VOLUME
+from podium.library.workloads import OF_NODES
 from podium.objects.kinds.meta import LabelSelector
 from podium.objects.names import RANDOM_LENGTH
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
-from podium.what_if.plan.workloads import OF_NODES
 
 if TYPE_CHECKING:
     from podium.lab.controllers.framework.cluster import Cluster

@@ -21,11 +21,7 @@ from podium.library.frames import TabularAnswer
 from podium.library.parallel import in_parallel
 from podium.library.pending_pods import is_pending, pending, seen_by
 from podium.library.simulations import open_simulation
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
-from podium.objects.selectors.selectors import SelectorError, from_label_selector
-from podium.profiles.similar_names import did_you_mean
-from podium.what_if.plan.results import API_VERSION, PlanValue
-from podium.what_if.plan.workloads import (
+from podium.library.workloads import (
     Workloads,
     anew,
     belongs_to_node,
@@ -33,6 +29,10 @@ from podium.what_if.plan.workloads import (
     is_active,
     is_recreated,
 )
+from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
+from podium.objects.selectors.selectors import SelectorError, from_label_selector
+from podium.profiles.similar_names import did_you_mean
+from podium.what_if.plan.results import API_VERSION, PlanValue
 
 if TYPE_CHECKING:
     from podium.cluster.simulation import Simulation
