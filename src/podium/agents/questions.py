@@ -24,13 +24,12 @@ from podium.render.decision.causes import cause_lines, causes_of_groups
 from podium.render.decision.sentences import (
     compare_with_actual,
     headline,
-    listed,
     node_sentences,
     reason_for_choice,
     times,
     why_no_preemption,
 )
-from podium.render.plain import counted
+from podium.render.plain import counted, listed
 from podium.render.reports.comparison import comparison_lines
 from podium.render.reports.fit import capacity_lines, fix_lines
 from podium.render.reports.plan import report as plan_lines

@@ -17,6 +17,7 @@ from podium.generations.known import GENERATIONS
 from podium.objects.kinds.registry import KINDS, PERSISTENT_VOLUME_CLAIM
 from podium.objects.reading.collection import label
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
+from podium.render.plain import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from podium.objects.kinds.storage import PersistentVolumeClaim
     from podium.objects.reading.collection import Objects
 
-#: How many nodes a note names.
-_NAMED: Final = 3
 _NEWER_ZONE: Final = "topology.kubernetes.io/zone"
 _OLDER_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 _PREFIX: Final = "node.kubernetes.io/"
@@ -200,5 +199,4 @@ def _term(term: PodAffinityTerm) -> str:
 
 
 def _listed(names: Sequence[str], noun: str = "node") -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{noun}{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
+    return f"{noun}{'s' if len(names) > 1 else ''} {listed(names)}"

@@ -8,6 +8,7 @@ from podium.errors import InputError
 from podium.objects.kinds.registry import KINDS
 from podium.objects.selectors.selectors import SelectorError, parse_selector
 from podium.profiles.similar_names import most_similar
+from podium.render.plain import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -177,18 +178,14 @@ def _not_found(
         found = {_written(e) for pod in pods for e in above.identities(pod) if e[0] == kind}
         known = sorted({each.rpartition("/")[2] for each in found})
         near = most_similar(short, known)
-        hint = f"did you mean {kind.lower()}/{near}?" if near else _listed(known)
+        some = f"there are {listed(known, _LISTED)}" if known else "the input has none"
+        hint = f"did you mean {kind.lower()}/{near}?" if near else some
         return InputError(f"there is no {kind.lower()} {short}", hint=hint)
     known = [pod.key if namespace else pod.name for pod in pods]
     known += sorted({e[2] for pod in pods for e in above.identities(pod)} - {*known})
     short = f"{namespace}/{short}" if namespace else short
     hint = _hint(short, known, "the input holds no pods")
     return InputError(f"there is no pod {short}", hint=hint)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"there are {', '.join(names[:_LISTED])}{more}" if names else "the input has none"
 
 
 def check_node(objects: Objects, name: str) -> None:

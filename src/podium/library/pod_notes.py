@@ -13,18 +13,16 @@ from podium.library.absence import AbsentObjects, adding_command
 from podium.library.pending_pods import is_pending
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
 from podium.objects.times import NEVER, seconds
-from podium.render.plain import counted
+from podium.render.plain import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from podium.engine.framework.decision import Decision
     from podium.objects.kinds.pod import Pod, PodCondition
     from podium.objects.reading.collection import Objects
 
 _SCHEDULED: Final = "PodScheduled"
-#: How many objects a sentence names.
-_NAMED: Final = 3
 #: What follows the reasons in a message of kube-scheduler.
 _AFTER_REASONS: Final = re.compile(r"\.?\s*(no new claims to deallocate|preemption:|not found$).*")
 
@@ -62,7 +60,7 @@ class PodNotes:
         return [
             f"{counted(len(keys), 'pending pod')} {'belongs' if len(keys) == 1 else 'belong'} to "
             f"the scheduler {name} and {'is' if len(keys) == 1 else 'are'} left to it: "
-            f"{_listed(keys)}"
+            f"{listed(keys)}"
             for name, keys in found.items()
         ]
 
@@ -132,7 +130,7 @@ class PodNotes:
         ):
             if names:
                 were = "was" if len(names) == 1 else "were"
-                found.append(f"{counted(len(names), noun)} {were} {verb} ({_listed(names)})")
+                found.append(f"{counted(len(names), noun)} {were} {verb} ({listed(names)})")
         return found
 
 
@@ -169,11 +167,6 @@ def _contradicting(pod: Pod, decision: Decision) -> PodCondition | None:
 def _says_otherwise(condition: PodCondition) -> str:
     since = f" (since {condition.last_transition_time})" * bool(condition.last_transition_time)
     return f"its condition in the cluster{since} says otherwise: {condition.message}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _differs(condition: PodCondition, decision: Decision) -> bool:

@@ -1,19 +1,23 @@
-"""The workloads of a cluster: whose pods are whose, and how many each wants."""
+"""The workloads of a cluster: whose pods are whose, how many each wants, what budgets protect."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from podium.objects.kinds.registry import (
     DEPLOYMENT,
+    POD_DISRUPTION_BUDGET,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from podium.objects.quantity import milli, value
+from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
 
 if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod
@@ -33,6 +37,17 @@ def anew(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=""), status=status)
 
 
+def requested(pods: Iterable[Pod]) -> tuple[int, int]:
+    """What the containers of pods request: thousandths of a CPU, and bytes of memory."""
+    cpu = memory = 0
+    for pod in pods:
+        for container in pod.spec.containers or ():
+            requests = (container.resources and container.resources.requests) or {}
+            cpu += milli(requests.get("cpu", 0))
+            memory += value(requests.get("memory", 0))
+    return cpu, memory
+
+
 def is_recreated(pod: Pod) -> bool:
     """Whether a controller creates the pod anew when it is gone."""
     return pod.metadata.controller() is not None
@@ -45,9 +60,13 @@ def is_active(pod: Pod) -> bool:
 
 def belongs_to_node(pod: Pod) -> bool:
     """Whether it stays with its node: a static pod, or one of a daemon set."""
+    return MIRROR in (pod.metadata.annotations or {}) or is_owned_by_node(pod)
+
+
+def is_owned_by_node(pod: Pod) -> bool:
+    """Whether its controller brings it back to the same node: a daemon set, or the node itself."""
     owner = pod.metadata.controller()
-    is_static = MIRROR in (pod.metadata.annotations or {})
-    return is_static or (owner is not None and owner.kind in OF_NODES)
+    return owner is not None and owner.kind in OF_NODES
 
 
 class Workloads:
@@ -85,6 +104,27 @@ class Workloads:
             return ""
         name = f"{owner.kind}/{pod.namespace}/{owner.name}"
         return self._above.get(name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A disruption budget whose selector can be read."""
+
+    budget: PodDisruptionBudget
+    selector: Selector
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether the budget protects the pod."""
+        return pod.namespace == self.budget.namespace and self.selector.matches(pod.labels)
+
+
+def budgets_of(objects: Objects) -> Iterator[Budget]:
+    """The disruption budgets of a cluster; one whose selector is not valid protects no pod."""
+    for budget in objects.of(POD_DISRUPTION_BUDGET):
+        try:
+            yield Budget(budget, from_label_selector(budget.spec.selector))
+        except SelectorError:
+            continue
 
 
 def desired_healthy(budget: PodDisruptionBudget, pods: Sequence[Pod], names: Workloads) -> int:

@@ -19,7 +19,6 @@ Line = tuple[str, dict[str, Any]]
 BOLD: Final[dict[str, Any]] = {"bold": True}
 YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
 PLAIN: Final[dict[str, Any]] = {}
-_NAMES: Final = 3
 _GUTTER: Final = "   "
 #: No column becomes narrower than this.
 _NARROWEST: Final = 6
@@ -151,9 +150,3 @@ def table(
     yield first, BOLD
     for line in rest:
         yield line, style or PLAIN
-
-
-def some(names: Sequence[str], most: int = _NAMES) -> str:
-    """The first names, and how many more there are."""
-    listed = ", ".join(names[:most])
-    return f"{listed} and {len(names) - most} more" if len(names) > most else listed

@@ -1,9 +1,9 @@
-"""Plain text: names that are safe to print, numbers with nouns, amounts of resources."""
+"""Plain text: names that are safe to print, lists of names, numbers with nouns, amounts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -17,6 +17,12 @@ def printable(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with a noun: `1 node`, `2 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and the number of the others."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
+_T = TypeVar("_T")
 logger = logging.getLogger(__name__)
 
 #: The most bytes of a manifest or configuration.
@@ -100,10 +101,7 @@ class _Handlers:
 
     async def node(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = self._page_data.node(name)
-        if found is None:
-            raise _RequestError(404, f"there is no node {name}")
-        return _cached(request, found)
+        return _cached(request, _there(self._page_data.node(name), f"there is no node {name}"))
 
     async def pods(self, request: Request) -> Response:
         return _cached(request, {"pods": self._page_data.find_pods(_query(request))})
@@ -114,21 +112,12 @@ class _Handlers:
         return _cached(request, self._page_data.pending(_query(request), namespace, labels))
 
     async def group(self, request: Request) -> Response:
-        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        namespace, name = _named(request)
         found = self._page_data.group(namespace, name)
-        if found is None:
-            raise _RequestError(404, f"there is no pod group {namespace}/{name}")
-        return _cached(request, found)
+        return _cached(request, _there(found, f"there is no pod group {namespace}/{name}"))
 
     async def timeline(self, request: Request) -> Response:
-        given = request.query_params
-        found = self._page_data.timeline(
-            _query(request),
-            given.get("namespace", ""),
-            given.get("labels", ""),
-            given.get("what", ""),
-        )
-        return _cached(request, found)
+        return _cached(request, self._page_data.timeline(*_wanted_entries(request)))
 
     async def past(self, request: Request) -> Response:
         return _cached(request, await self._page_data.past_chart())
@@ -139,49 +128,34 @@ class _Handlers:
     async def node_at(self, request: Request) -> Response:
         name = request.path_params["name"]
         found = await self._page_data.node_at(_moment(request), name)
-        if found is None:
-            raise _RequestError(404, f"there was no node {name}")
-        return _json(found)
+        return _json(_there(found, f"there was no node {name}"))
 
     async def timeline_at(self, request: Request) -> Response:
-        given = request.query_params
-        found = await self._page_data.timeline_at(
-            _moment(request),
-            _query(request),
-            given.get("namespace", ""),
-            given.get("labels", ""),
-            given.get("what", ""),
-        )
-        return _json(found)
+        at, wanted = _moment(request), _wanted_entries(request)
+        return _json(await self._page_data.timeline_at(at, *wanted))
 
     async def decision_at(self, request: Request) -> Response:
-        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        namespace, name = _named(request)
         found = await self._page_data.decision_at(_moment(request), namespace, name)
-        if found is None:
-            sentence = f"no decision about pod {namespace}/{name} is recorded up to that time"
-            raise _RequestError(404, sentence)
-        return _json(found)
+        sentence = f"no decision about pod {namespace}/{name} is recorded up to that time"
+        return _json(_there(found, sentence))
 
     async def decision(self, request: Request) -> Response:
-        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        namespace, name = _named(request)
         text = request.query_params.get("attempt", "")
         attempt = int(text) if text.isdecimal() and len(text) < 16 else 0
         found = await self._page_data.decision(namespace, name, attempt)
-        if found is None:
-            raise _RequestError(404, f"there is no pod {namespace}/{name}")
-        return _cached(request, found)
+        return _cached(request, _there(found, f"there is no pod {namespace}/{name}"))
 
     async def fixes(self, request: Request) -> Response:
         """The fixes of a pending pod; a fix that is posted is tried."""
-        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        namespace, name = _named(request)
         if request.method == "POST":
             posted = await _json_object(request)
             found = await self._page_data.try_fix(namespace, name, posted)
         else:
             found = await self._page_data.fixes(namespace, name)
-        if found is None:
-            raise _RequestError(404, f"no pod {namespace}/{name} is pending")
-        return _json(found)
+        return _json(_there(found, f"no pod {namespace}/{name} is pending"))
 
     async def explain(self, request: Request) -> Response:
         return _json(await self._page_data.explain(await _body(request)))
@@ -195,23 +169,14 @@ class _Handlers:
         return _cached(request, self._page_data.profile() | limits)
 
     async def what_if(self, request: Request) -> Response:
-        """A line of JSON for each step of the comparison; the last one has the result.
-
-        Errors of the profiles are raised before the first line, and are ordinary errors.
-        """
-        steps = self._page_data.what_if(await _json_object(request))
-        first = await anext(steps)
-        return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
+        return await _streamed(self._page_data.what_if(await _json_object(request)))
 
     async def plan(self, request: Request) -> Response:
         wanted = await _json_object(request)
         return _json(await _while_connected(request, self._page_data.plan(wanted)))
 
     async def compare(self, request: Request) -> Response:
-        """A line of JSON for each step; the last one has the result, as in `what_if`."""
-        steps = self._page_data.compare(await _json_object(request))
-        first = await anext(steps)
-        return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
+        return await _streamed(self._page_data.compare(await _json_object(request)))
 
     async def capacity(self, request: Request) -> Response:
         return _json(await self._page_data.capacity(await _json_object(request)))
@@ -247,6 +212,15 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
+async def _streamed(steps: AsyncIterator[Any]) -> Response:
+    """A line of JSON for each step of a comparison; the last one has the result.
+
+    Errors of the profiles are raised before the first line, and are ordinary errors.
+    """
+    first = await anext(steps)
+    return StreamingResponse(_lines(first, steps), media_type="application/x-ndjson")
+
+
 async def _lines(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[bytes]:
     yield msgspec.json.encode(first) + b"\n"
     try:
@@ -258,6 +232,27 @@ async def _lines(first: Any, rest: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         # The status has been sent already, so that the error must be a line.
         logger.exception("the comparison failed")
         yield msgspec.json.encode({"error": "the comparison failed; the log says why"}) + b"\n"
+
+
+def _there(found: _T | None, sentence: str) -> _T:
+    """What was found; 404 with a sentence if it is nothing."""
+    if found is None:
+        raise _RequestError(404, sentence)
+    return found
+
+
+def _named(request: Request) -> tuple[str, str]:
+    """The namespace and the name in the path of a request."""
+    return request.path_params["namespace"], request.path_params["name"]
+
+
+def _wanted_entries(request: Request) -> tuple[str, str, str, str]:
+    """Which entries of a timeline are asked for: text, namespace, labels, and what happened."""
+    given = request.query_params
+    return (
+        *(_query(request), given.get("namespace", "")),
+        *(given.get("labels", ""), given.get("what", "")),
+    )
 
 
 def _moment(request: Request) -> float:

@@ -142,11 +142,6 @@ def test_ordinals(number: int, text: str) -> None:
     assert sentences.ordinal(number) == text
 
 
-def test_lists_are_cut() -> None:
-    assert sentences.listed(["a", "b"], 2) == "a, b"
-    assert sentences.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
-
-
 def test_columns_of_extenders_are_named_by_host_and_path() -> None:
     assert sentences.split_name("http://127.0.0.1:9876/gpus") == ["127.0.0.1:9876", "/gpus"]
     assert sentences.split_name("https://extender.example.com") == ["extender.example.com"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.engine.framework import causes
-from podium.render.plain import format_amount
+from podium.render.plain import format_amount, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -348,8 +348,7 @@ def _devices(cause: causes.DevicesLacking) -> str:
         by_why.setdefault(each.why, []).append(each.device)
     parts = []
     for why, names in by_why.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        parts.append(f"{', '.join(names[:_NAMED])}{more}: {why}")
+        parts.append(f"{listed(names)}: {why}")
     if cause.others:
         parts.append(f"{cause.others} others")
     return f"{which} needs {needs}; {'; '.join(parts)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from podium.render.columns import aligned
+from podium.render.columns import BOLD, YELLOW, aligned, table
 from podium.render.decision import pod_group
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.decision.sentences import criterion_text, failure_reason, listed
-from podium.render.plain import counted, printable
+from podium.render.decision.sentences import criterion_text, failure_reason
+from podium.render.plain import counted, listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
+    from podium.render.columns import Line
 
 NO_NODE: Final = "<none>"
 #: How many pods with one plain reason are named.
 _MOST_NAMED: Final = 3
-_BOLD: Final[dict[str, Any]] = {"bold": True}
-_YELLOW: Final[dict[str, Any]] = {"fg": "yellow"}
 
 
 @dataclass(slots=True)
@@ -93,20 +92,20 @@ def _reason(each: Placement) -> str:
 
 
 def evictions(found: Sequence[Placement]) -> list[tuple[str, ...]]:
-    """The table of evicted pods: its header, then a row per pod; empty if there are none."""
-    table: list[tuple[str, ...]] = [("EVICTED", "FROM", "FOR", "BECAUSE")]
+    """The table of evicted pods: its header, then a row per pod."""
+    lines: list[tuple[str, ...]] = [("EVICTED", "FROM", "FOR", "BECAUSE")]
     for each in found:
         if each.preemption is not None and each.preemption.node is not None:
             why = criterion_text(each.preemption)
             pairs = zip(each.evicted(), each.evicted_from, strict=True)
-            table += [(victim, node, each.pod.key, why) for victim, node in pairs]
+            lines += [(victim, node, each.pod.key, why) for victim, node in pairs]
     for cycle in group_cycles(found):
         preemption = cycle.preemption
         if preemption is not None:
             group = f"pod group {cycle.group}"
             pairs = zip(preemption.pods, preemption.nodes, strict=True)
-            table += [(victim, node, group, "lower priority") for victim, node in pairs]
-    return table if len(table) > 1 else []
+            lines += [(victim, node, group, "lower priority") for victim, node in pairs]
+    return lines
 
 
 def group_cycles(found: Sequence[Placement]) -> list[GroupDecision]:
@@ -115,12 +114,12 @@ def group_cycles(found: Sequence[Placement]) -> list[GroupDecision]:
     return list(cycles.values())
 
 
-def _group_lines(found: Sequence[Placement]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _group_lines(found: Sequence[Placement]) -> Iterator[Line]:
     """The last cycle of each group, as one thing."""
     last = {cycle.group: cycle for cycle in group_cycles(found)}
     for cycle in last.values():
         yield "", {}
-        yield printable(pod_group.headline(cycle)), _BOLD
+        yield printable(pod_group.headline(cycle)), BOLD
         for line in pod_group.sentences(cycle):
             yield f"  {printable(line)}", {}
 
@@ -134,33 +133,28 @@ def report(
     notes: Sequence[tuple[str, Sequence[str]]] = (),
     others: Sequence[str] = (),
     wide: bool = False,
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[Line]:
     """The lines of the report with their styles on a terminal.
 
     *notes* are sentences beside the answers, by pod; *others* are about pods that are not tried.
     """
     cluster = f"{counted(nodes, 'node')}, {counted(pods, 'pod')}"
-    yield f"{profile.name}: {cluster}, {len(found)} pending", _BOLD
+    yield f"{profile.name}: {cluster}, {len(found)} pending", BOLD
     if not found:
         yield f"no pod is pending for {profile.scheduler_name}", {}
         yield from ((line, {}) for line in others)
         return
     header, *lines = aligned(rows(found, wide=wide))
     yield "", {}
-    yield header, _BOLD
+    yield header, BOLD
     for each, line in zip(found, lines, strict=True):
-        yield line, _YELLOW if each.node is None else {}
-    evicted = evictions(found)
-    if evicted:
-        header, *lines = aligned(evicted)
-        yield "", {}
-        yield header, _BOLD
-        for line in lines:
-            yield line, {}
+        yield line, YELLOW if each.node is None else {}
+    columns, *evicted = evictions(found)
+    yield from table(columns, evicted)
     yield from _group_lines(found)
     yield "", {}
     for line in plain_lines(found):
-        yield line, _YELLOW
+        yield line, YELLOW
     for key, told in notes:
         yield from ((f"{key}: {printable(note)}", {}) for note in told)
     yield summary(found), {}

@@ -9,7 +9,7 @@ from podium.engine.preemption import criteria
 from podium.releases import release_of
 from podium.render.decision.analysis import ranking, score_gaps
 from podium.render.decision.causes import ScoreLine, cause_text, causes_of_node, score_lines
-from podium.render.plain import counted
+from podium.render.plain import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +48,6 @@ def ordinal(number: int) -> str:
     """A number as an ordinal: 1st, 2nd, 3rd, 4th."""
     teen = 10 <= number % 100 <= 20
     return f"{number}{'th' if teen else _ORDINALS.get(number % 10, 'th')}"
-
-
-def listed(names: Sequence[str], limit: int) -> str:
-    """The first names and the number of the others."""
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
 def rule_names(decision: Decision) -> tuple[str, str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from podium.render.decision import sentences
-from podium.render.plain import counted, format_amount
+from podium.render.plain import counted, format_amount, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +65,7 @@ def step_text(step: FilterStep) -> str:
     if not step.rejected:
         return ""
     reasons = ", ".join(f"{count} {reason}" for reason, count in step.reasons)
-    return f"{sentences.listed(step.nodes, _NAMED)}: {reasons}"
+    return f"{listed(step.nodes, _NAMED)}: {reasons}"
 
 
 def order_text(trace: DecisionTrace) -> str:
@@ -126,7 +125,7 @@ def selection_text(found: Selection) -> str:
     if found.tied == 1:
         best = "" if found.total is None else f", {found.total}"
         return f"{found.chosen} alone has the best total{best}"
-    names = sentences.listed(found.nodes, 5)
+    names = listed(found.nodes, 5)
     shared = "" if found.total is None else f" share the best total, {found.total}"
     tie = f"{found.tied} nodes{shared}: {names}"
     if found.ties == "round-robin":
@@ -140,7 +139,7 @@ def selection_text(found: Selection) -> str:
 
 def eviction_head(walk: EvictionWalk) -> str:
     """All that is taken off the node at first, and whether the pod fits then."""
-    off = sentences.listed(walk.taken_off, 5) if walk.taken_off else "nothing"
+    off = listed(walk.taken_off, 5) if walk.taken_off else "nothing"
     fits = f"it does not fit even then: {', '.join(walk.still)}" if walk.still else "it fits"
     return f"{walk.node}: {off} taken off ({counted(len(walk.taken_off), 'pod')}); {fits}"
 
@@ -157,4 +156,4 @@ def tried_text(tried: TriedPod) -> str:
 def criterion_text(step: CriterionStep) -> str:
     """The cost of each candidate, and those that are left."""
     costs = [f"{node} {cost:.0f}" for node, cost in step.costs]
-    return f"{step.name}: {sentences.listed(costs, 5)}; left: {sentences.listed(step.left, 5)}"
+    return f"{step.name}: {listed(costs, 5)}; left: {listed(step.left, 5)}"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from podium.render.columns import BOLD, YELLOW, Line, table
-from podium.render.plain import common_suffix, counted, format_amount
+from podium.render.plain import common_suffix, counted, format_amount, listed
 from podium.render.reports.plan import report_tables
 from podium.what_if.plan.results import seconds_text
 
 if TYPE_CHECKING:
     from podium.what_if.consolidate.consolidate import Consolidation
     from podium.what_if.consolidate.right_sizing import ResizedWorkload, RightSizing
-
-#: How many evicted pods are named for each node; `-o json` has all.
-_MOST_PODS: Final = 3
 
 
 def report(found: Consolidation) -> Iterator[Line]:
@@ -30,7 +27,7 @@ def report(found: Consolidation) -> Iterator[Line]:
             str(place),
             each.node.removesuffix(suffix),
             str(len(each.evictions)),
-            _some(each.evictions),
+            listed(each.evictions),
         )
         for place, each in enumerate(found.emptied, 1)
     ]
@@ -61,11 +58,6 @@ def summary(found: Consolidation) -> str:
     more = max(found.needed - found.at_least, 0)
     proven = f"at least {found.at_least} are needed by any placement"
     return f"{part}, {proven}" + (f": {more} more may be possible" if more else "")
-
-
-def _some(pods: list[str]) -> str:
-    more = f" and {len(pods) - _MOST_PODS} more" if len(pods) > _MOST_PODS else ""
-    return f"{', '.join(pods[:_MOST_PODS])}{more}"
 
 
 def right_sizing_report(found: RightSizing) -> Iterator[Line]:

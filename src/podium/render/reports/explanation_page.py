@@ -20,7 +20,7 @@ from podium.render.decision.causes import (
 )
 from podium.render.decision.plain_reason import plain_reason
 from podium.render.html_page import html_page, text
-from podium.render.plain import counted, format_amount
+from podium.render.plain import counted, format_amount, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -187,10 +187,10 @@ def _rejections(decision: Decision) -> str:
     rows: list[tuple[object, ...]] = []
     for group, causes in zip(found, causes_of_groups(decision, found), strict=True):
         reasons, nodes = sentences.group_reasons(group, found), group.nodes
-        which = sentences.listed(nodes, _SAMPLE)
+        which = listed(nodes, _SAMPLE)
         rows.append((sentences.group_rules(group), reasons, group.count, which))
         for line in cause_lines(causes, _MOST_CAUSES):
-            which = sentences.listed(line.nodes, _SAMPLE) if len(line.nodes) < len(nodes) else ""
+            which = listed(line.nodes, _SAMPLE) if len(line.nodes) < len(nodes) else ""
             rows.append(("", line.text, len(line.nodes), which))
     rule = sentences.rule_names(decision)[0].capitalize()
     table = _table((rule, "Reason", "Nodes", "Which"), rows, numbers=(2,))
@@ -222,7 +222,7 @@ def _preemption_causes(decision: Decision) -> str:
     lines = [f"{c.node}: {victim_text(v)}" for c in causes.candidates for v in c.victims]
     lines = lines[:_MOST_CANDIDATES]
     lines += [
-        f"no candidate: {sentences.listed(line.nodes, _SAMPLE)}: {line.text}"
+        f"no candidate: {listed(line.nodes, _SAMPLE)}: {line.text}"
         for line in no_candidate_lines(causes.no_candidates, _MOST_CANDIDATES)
     ]
     items = "".join(f"<li>{text(line)}</li>" for line in lines)
@@ -235,7 +235,7 @@ def _candidates(preemption: Preemption) -> str:
     for name in names[:_MOST_CANDIDATES]:
         victims = preemption.candidates[name]
         each = zip(victims.pods, victims.priorities, strict=True)
-        victims_text = sentences.listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
+        victims_text = listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
         rows.append((name, *sentences.eviction_cost(victims), victims_text or "none"))
     columns = ("Node", "PDB violations", "Top priority", "Sum", "Victims", "Pods to evict")
     return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)

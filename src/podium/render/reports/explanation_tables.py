@@ -27,7 +27,7 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted, format_amount
+from podium.render.plain import counted, format_amount, listed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ class _Layout:
 
     def sample(self, names: Sequence[str]) -> str:
         count = _SAMPLE if self.width >= _NARROW else _SAMPLE // 2
-        return sentences.listed([self.short(name) for name in names], count)
+        return listed([self.short(name) for name in names], count)
 
     def parts(self) -> Iterator[Line]:
         yield from self.headline()
@@ -334,7 +334,7 @@ class _Layout:
         yield from self.candidates(preemption.candidates, preemption.node).lines()
         yield from self.victims(preemption.node)
         if preemption.cleared:
-            lost = sentences.listed([key for _, key in preemption.cleared], _SAMPLE)
+            lost = listed([key for _, key in preemption.cleared], _SAMPLE)
             yield styled(f"  lose their nominated node: {lost}")
 
     def victims(self, chosen: str | None) -> Iterator[Line]:
@@ -366,9 +366,7 @@ class _Layout:
         for name in names[:_MOST_ROWS]:
             victims = candidates[name]
             each = zip(victims.pods, victims.priorities, strict=True)
-            victims_text = sentences.listed(
-                [f"{pod} ({priority})" for pod, priority in each], _SAMPLE
-            )
+            victims_text = listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
             style = "yellow" if name == chosen else ""
             table.add(
                 self.short(name),

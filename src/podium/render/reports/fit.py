@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.render.columns import BOLD, PLAIN, YELLOW, some, table
-from podium.render.plain import counted
+from podium.render.columns import BOLD, PLAIN, YELLOW, table
+from podium.render.plain import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ def capacity_lines(found: Capacity) -> Iterator[Line]:
     yield from table(
         ("WHAT RAN OUT FIRST", " NODES", " PODS", "WHICH"),
         [
-            (", ".join(each.reasons), str(len(each.nodes)), str(each.pods), some(each.nodes))
+            (", ".join(each.reasons), str(len(each.nodes)), str(each.pods), listed(each.nodes))
             for each in found.exhausted
         ],
     )

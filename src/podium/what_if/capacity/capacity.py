@@ -20,6 +20,7 @@ from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending, seen_by
 from podium.library.reading import load, read
 from podium.library.simulations import open_simulation
+from podium.library.workloads import anew
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
 from podium.objects.kinds.pod import ClaimVolume, Pod
@@ -447,11 +448,8 @@ class CapacitySearch:
 
 def _kind(given: Pod | PodKind) -> PodKind:
     kind = given if isinstance(given, PodKind) else PodKind(given.key, given)
-    pod = kind.pod
-    status = replace(pod.status, nominated_node_name="", phase="", start_time=None)
-    metadata = replace(pod.metadata, deletion_timestamp=None)
-    spec = replace(pod.spec, node_name="")
-    return replaced(kind, pod=replace(pod, metadata=metadata, spec=spec, status=status))
+    metadata = replace(kind.pod.metadata, deletion_timestamp=None)
+    return replaced(kind, pod=replace(anew(kind.pod), metadata=metadata))
 
 
 def _without_eviction(profile: Profile) -> Profile:

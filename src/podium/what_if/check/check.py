@@ -19,8 +19,7 @@ from podium.errors import InputError
 from podium.lab.api.resources import BY_NAME
 from podium.lab.contents.documents import Document
 from podium.library.cluster_notes import affinity_terms_without_pods
-from podium.library.workloads import Workloads, desired_healthy
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
+from podium.library.workloads import Workloads, budgets_of, desired_healthy
 from podium.objects.selectors.selectors import from_label_selector
 from podium.render.plain import counted
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
@@ -402,13 +401,8 @@ def _moved_findings(answer: Plan, manifests: _Manifests) -> Iterator[Finding]:
 
 def _budget_findings(objects: Objects, manifests: _Manifests) -> Iterator[Finding]:
     workloads = Workloads(objects)
-    for budget in objects.of(POD_DISRUPTION_BUDGET):
-        selector = from_label_selector(budget.spec.selector)
-        selected = [
-            pod
-            for pod in objects.pods
-            if pod.namespace == budget.namespace and selector.matches(pod.labels)
-        ]
+    for each in budgets_of(objects):
+        budget, selected = each.budget, [pod for pod in objects.pods if each.covers(pod)]
         wanted = desired_healthy(budget, selected, workloads)
         healthy = sum(1 for pod in selected if pod.spec.node_name)
         if healthy < wanted:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending
 from podium.library.simulations import open_simulation
+from podium.library.workloads import anew, is_active, is_owned_by_node, requested
 from podium.objects.quantity import milli, value
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
     from podium.objects.reading.collection import Objects
-
-#: Owners whose pods go with their node.
-_FIXED_OWNERS: Final = frozenset({"DaemonSet", "Node"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +85,14 @@ def workload_of(objects: Objects) -> PackedWorkload:
     fixed: list[Pod] = []
     moving: list[Pod] = []
     for pod in objects.pods:
-        owner = pod.metadata.controller()
-        if pod.finished or pod.terminating:
+        if not is_active(pod):
             continue
-        if owner is not None and owner.kind in _FIXED_OWNERS:
+        if is_owned_by_node(pod):
             if node := pod.spec.node_name or _only_node(pod):
                 fixed.append(replace(pod, spec=replace(pod.spec, node_name=node)))
         else:
-            moving.append(_anew(pod))
+            metadata = replace(pod.metadata, creation_timestamp=None)
+            moving.append(replace(anew(pod), metadata=metadata))
     moving.sort(key=lambda pod: pod.key)
     return PackedWorkload(others, tuple(fixed), tuple(moving))
 
@@ -108,12 +106,6 @@ def _only_node(pod: Pod) -> str:
             if each.key == "metadata.name" and each.values:
                 return each.values[0]
     return ""
-
-
-def _anew(pod: Pod) -> Pod:
-    status = replace(pod.status, nominated_node_name="", phase="", start_time=None)
-    metadata = replace(pod.metadata, creation_timestamp=None)
-    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=""), status=status)
 
 
 def open_workload(
@@ -166,13 +158,7 @@ class Compaction:
 
     def _at_least(self, nodes: Sequence[Node]) -> int:
         """About where to begin: where the cpu and the memory of the nodes are enough."""
-        wanted = [0, 0]
-        for pod in self.workload.pods:
-            for container in pod.spec.containers or ():
-                requests = (container.resources and container.resources.requests) or {}
-                wanted[0] += milli(requests.get("cpu", 0))
-                wanted[1] += value(requests.get("memory", 0))
-        there = [0, 0]
+        wanted, there = requested(self.workload.pods), [0, 0]
         for number, node in enumerate(nodes, 1):
             allocatable = node.status.allocatable or {}
             there[0] += milli(allocatable.get("cpu", 0))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,10 +22,15 @@ from podium.errors import InputError
 from podium.lab.contents.documents import Document
 from podium.library.absence import AbsentObjects
 from podium.library.pending_pods import seen_by
-from podium.library.workloads import anew, belongs_to_node, is_active, is_recreated
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
+from podium.library.workloads import (
+    anew,
+    belongs_to_node,
+    budgets_of,
+    is_active,
+    is_recreated,
+    requested,
+)
 from podium.objects.quantity import milli, value
-from podium.objects.selectors.selectors import Selector, SelectorError, from_label_selector
 from podium.what_if.compare.bound import lower_bound
 from podium.what_if.compare.compaction import workload_of
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
-    from podium.objects.kinds.workloads import PodDisruptionBudget
     from podium.objects.reading.collection import Objects
     from podium.what_if.plan.cluster_copy import ClusterCopy
     from podium.what_if.plan.results import AppliedChange, Plan
@@ -235,10 +239,8 @@ def _share(node: Node, pods: Sequence[Pod]) -> float:
     """The share of the node's cpu or memory that its pods request."""
     allocatable = node.status.allocatable or {}
     cpu, memory = milli(allocatable.get("cpu", 0)), value(allocatable.get("memory", 0))
-    used = [_requests(pod) for pod in pods]
-    return max(
-        sum(each[0] for each in used) / max(cpu, 1), sum(each[1] for each in used) / max(memory, 1)
-    )
+    used = requested(pods)
+    return max(used[0] / max(cpu, 1), used[1] / max(memory, 1))
 
 
 def _number(_: Node, pods: Sequence[Pod]) -> float:
@@ -249,27 +251,6 @@ def _number(_: Node, pods: Sequence[Pod]) -> float:
 def _size(node: Node, _: Sequence[Pod]) -> float:
     """How large the node is."""
     return milli((node.status.allocatable or {}).get("cpu", 0))
-
-
-def _requests(pod: Pod) -> tuple[int, int]:
-    cpu = memory = 0
-    for container in pod.spec.containers or ():
-        requests = (container.resources and container.resources.requests) or {}
-        cpu += milli(requests.get("cpu", 0))
-        memory += value(requests.get("memory", 0))
-    return cpu, memory
-
-
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """The pods of a disruption budget, and how many may go now."""
-
-    budget: PodDisruptionBudget
-    selector: Selector
-
-    def covers(self, pod: Pod) -> bool:
-        """Whether the budget protects the pod."""
-        return pod.namespace == self.budget.namespace and self.selector.matches(pod.labels)
 
 
 class _Search:
@@ -291,7 +272,7 @@ class _Search:
         for pod in objects.pods:
             if pod.spec.node_name in self._pods and is_active(pod) and not belongs_to_node(pod):
                 self._pods[pod.spec.node_name].append(pod)
-        self._budgets = list(_budgets(objects))
+        self._budgets = list(budgets_of(objects))
         self.empty = [name for name, pods in self._pods.items() if not pods]
         self._order = sorted(
             (node for node in self.pool if self._pods[node.name] and node.name not in without),
@@ -396,11 +377,3 @@ def _is_usable(node: Node) -> bool:
     """Whether pods may be scheduled on a node: it is not cordoned, and ready if it says so."""
     ready = [each.status for each in node.status.conditions or () if each.type == "Ready"]
     return not node.spec.unschedulable and ready in ([], ["True"])
-
-
-def _budgets(objects: Objects) -> Iterator[_Budget]:
-    for budget in objects.of(POD_DISRUPTION_BUDGET):
-        try:
-            yield _Budget(budget, from_label_selector(budget.spec.selector))
-        except SelectorError:
-            continue

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from podium.engine.state.accounting import amount
 from podium.errors import InputError
 from podium.kube.client import ApiClient
 from podium.kube.errors import ApiError
 from podium.lab.contents.documents import documents
 from podium.library.files import text_from
 from podium.library.reading import contents
-from podium.objects.quantity import QuantityError, amount_of, milli, value
+from podium.objects.quantity import QuantityError, amount_of
 
 if TYPE_CHECKING:
     from podium.kube.access import Access
@@ -246,14 +247,9 @@ def _add_usage(usage: dict[tuple[str, str, str], dict[str, str]], item: Mapping[
 
 
 def _take_highest(kept: dict[str, str], given: Mapping[str, Any]) -> None:
-    for resource, amount in given.items():
-        text = str(amount)
-        if resource not in kept or _amount(resource, text) > _amount(resource, kept[resource]):
+    for resource, text in ((name, str(raw)) for name, raw in given.items()):
+        if resource not in kept or amount(resource, text) > amount(resource, kept[resource]):
             kept[resource] = text
-
-
-def _amount(resource: str, text: str) -> int:
-    return milli(text) if resource == "cpu" else value(text)
 
 
 def _check_amounts(requests: Mapping[str, Any], where: str) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.engine.state.accounting import amount
 from podium.errors import InputError
 from podium.lab.contents.documents import Document
 from podium.library.files import text_from
-from podium.objects.quantity import milli, value
 from podium.what_if.consolidate.consolidate import Consolidation, consolidate, copies
 from podium.what_if.plan.changes import ObjectName, SetRequests
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
@@ -190,7 +190,7 @@ def _requests(
             new = {
                 resource: text
                 for resource, text in each.requests.items()
-                if _amount(resource, old.get(resource, "0")) != _amount(resource, text)
+                if amount(resource, old.get(resource, "0")) != amount(resource, text)
             }
             if new:
                 found.setdefault(name, {}).update(new)
@@ -206,10 +206,6 @@ def _containers(workload: _Workload) -> dict[str, dict[str, str]]:
         }
         for each in spec.get("containers") or ()
     }
-
-
-def _amount(resource: str, text: str) -> int:
-    return milli(text) if resource == "cpu" else value(text)
 
 
 def _pod_counts(items: Sequence[Document]) -> dict[str, int]:
@@ -230,9 +226,9 @@ def _resized(
     containers = _containers(workload)
     sums: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for resource in _COMPARED:
-        old = sum(_amount(resource, each.get(resource, "0")) for each in containers.values())
+        old = sum(amount(resource, each.get(resource, "0")) for each in containers.values())
         new = sum(
-            _amount(resource, requests.get(name, {}).get(resource, each.get(resource, "0")))
+            amount(resource, requests.get(name, {}).get(resource, each.get(resource, "0")))
             for name, each in containers.items()
         )
         sums[0][resource], sums[1][resource] = old * pods, new * pods

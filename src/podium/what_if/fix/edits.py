@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from podium.engine.state.accounting import amount
 from podium.errors import InputError
 from podium.library.lookup import Owners, workload_identity
 from podium.objects.field_errors import pointer, pointer_keys
-from podium.objects.quantity import milli, value
 from podium.render.plain import counted, format_amount
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def node_needs(pod: Pod, node: Node) -> str:
     }
     names = [*_SHOWN, *sorted(asked - {*_SHOWN})]
     parts = [
-        f"{name} {format_amount(name, milli(text) if name == 'cpu' else value(text))}"
+        f"{name} {format_amount(name, amount(name, text))}"
         for name in names
         if (text := allocatable.get(name)) is not None
     ]

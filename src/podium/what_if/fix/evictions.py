@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from podium.cluster.claims import deallocated
 from podium.engine.state.affinity_terms import compiled_with_namespaces
+from podium.library.absence import claims_of
 from podium.library.lookup import Owners
+from podium.library.workloads import budgets_of, is_owned_by_node, is_recreated
 from podium.objects.kinds.pod import Affinity
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET, RESOURCE_CLAIM
+from podium.objects.kinds.registry import RESOURCE_CLAIM
 from podium.objects.selectors.selectors import SelectorError, from_label_selector
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from podium.objects.kinds.meta import LabelSelector
     from podium.objects.kinds.pod import Pod, PodAffinity
     from podium.objects.reading.collection import Objects
-    from podium.objects.selectors.requirements import Selector
 
 
 def claim_without(claim: ResourceClaim, gone: Collection[str]) -> ResourceClaim | None:
@@ -84,8 +85,6 @@ class ClaimHolders:
                 self._shelf.put(left)
 
 
-#: Owners that bring their pods back to the same node at once.
-_FIXED_OWNERS: Final = frozenset({"DaemonSet", "Node"})
 _EVICTION: Final = 4.0
 #: What it costs more: no owner brings it back, a budget forbids it, it is more important.
 _BARE, _PROTECTED, _MORE_IMPORTANT = 3.0, 5.0, 4.0
@@ -97,21 +96,15 @@ class Budgets:
     """The budgets that allow no eviction now."""
 
     def __init__(self, objects: Objects) -> None:
-        self._closed: list[tuple[str, Selector]] = []
-        for budget in objects.of(POD_DISRUPTION_BUDGET):
-            try:
-                selector = from_label_selector(budget.spec.selector)
-            except SelectorError:
-                continue
-            if budget.status.disruptions_allowed <= 0 and not selector.empty:
-                self._closed.append((budget.namespace, selector))
+        self._closed = [
+            each
+            for each in budgets_of(objects)
+            if each.budget.status.disruptions_allowed <= 0 and not each.selector.empty
+        ]
 
     def protect(self, pod: Pod) -> bool:
         """Whether a budget forbids the eviction of the pod."""
-        return any(
-            namespace == pod.namespace and bool(pod.labels) and selector.matches(pod.labels)
-            for namespace, selector in self._closed
-        )
+        return bool(pod.labels) and any(each.covers(pod) for each in self._closed)
 
 
 class Evictions:
@@ -129,15 +122,13 @@ class Evictions:
         #: The last pod that was asked about, and the pods that may keep it off nodes near them.
         self._conflicts: tuple[Pod, list[Pod]] | None = None
         for pod in objects.pods:
-            owner = pod.metadata.controller()
-            fixed = owner is not None and owner.kind in _FIXED_OWNERS
-            if pod.spec.node_name and not pod.finished and not fixed:
+            if pod.spec.node_name and not pod.finished and not is_owned_by_node(pod):
                 self._on.setdefault(pod.spec.node_name, []).append(pod)
                 self._all.append(pod)
 
     def cost(self, victim: Pod, pod: Pod) -> float:
         """How much it asks to evict one pod for another."""
-        bare = _BARE if victim.metadata.controller() is None else 0.0
+        bare = 0.0 if is_recreated(victim) else _BARE
         protected = _PROTECTED if self._budgets.protect(victim) else 0.0
         important = _MORE_IMPORTANT if victim.priority > pod.priority else 0.0
         return _EVICTION + bare + protected + important
@@ -241,7 +232,7 @@ class Evictions:
                 continue
             there = self._labels.get(name, {})
             near = any(there.get(key) == value for key, value in labels.items())
-            if near or _claims(each) & _claims(pod) or self.holders.holds(each):
+            if near or _share_claims(pod, each) or self.holders.holds(each):
                 found.append(each)
             if len(found) > _ELSEWHERE:
                 return []
@@ -250,7 +241,7 @@ class Evictions:
 
 def _may_conflict(pod: Pod, other: Pod) -> bool:
     """Whether a pod on another node may be a reason that the first pod fits nowhere near it."""
-    if _claims(pod) & _claims(other) and pod.namespace == other.namespace:
+    if _share_claims(pod, other) and pod.namespace == other.namespace:
         return True
     mine, theirs = pod.spec.affinity or Affinity(), other.spec.affinity or Affinity()
     if _selects(mine.pod_anti_affinity, pod, other):
@@ -287,6 +278,5 @@ def _matches(selector: LabelSelector | None, pod: Pod) -> bool:
         return False
 
 
-def _claims(pod: Pod) -> set[str]:
-    volumes = pod.spec.volumes or ()
-    return {v.persistent_volume_claim.claim_name for v in volumes if v.persistent_volume_claim}
+def _share_claims(pod: Pod, other: Pod) -> bool:
+    return not {*claims_of(pod)}.isdisjoint(claims_of(other))

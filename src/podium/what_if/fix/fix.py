@@ -26,6 +26,7 @@ from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import seen_by
 from podium.library.pod_notes import PodNotes
 from podium.library.simulations import open_simulation
+from podium.library.workloads import anew, is_recreated
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import RESOURCE_CLAIM, RESOURCE_SLICE
@@ -155,7 +156,7 @@ class FixSearch:
         notify: Notify = log_warning,
     ) -> None:
         wanted = pod_named(objects, pod) if isinstance(pod, str) else pod
-        self.pod = _pending(wanted)
+        self.pod = anew(wanted)
         self._objects = objects
         self._profile, self._notify, self._limits = profile, notify, limits
         known = shapes_of(objects)[: limits.shapes] if shapes is None else shapes
@@ -318,11 +319,6 @@ class FixSearch:
             self.result.fixes.append(found)
             self.result.fixes.sort(key=lambda each: (len(each.edits), each.cost, each.sentence))
         return True
-
-
-def _pending(pod: Pod) -> Pod:
-    status = replace(pod.status, nominated_node_name="", phase="")
-    return replace(pod, spec=replace(pod.spec, node_name=""), status=status)
 
 
 # Changes ----------------------------------------------------------------------------------------
@@ -532,10 +528,11 @@ class _Trial:
         found = []
         if decision.node is not None:
             self.simulation.place(pod, decision)
-            for each in victims:
-                is_recreated = each.metadata.controller() is not None
-                if is_recreated and self.node_for(_pending(each)) is None:
-                    found.append(f"the pod in the place of {each.key} will be pending itself")
+            found += [
+                f"the pod in the place of {each.key} will be pending itself"
+                for each in victims
+                if is_recreated(each) and self.node_for(anew(each)) is None
+            ]
             self.simulation.remove(pod.uid)
         self.undo(undo)
         return found

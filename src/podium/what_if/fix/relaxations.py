@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from podium.engine.state.accounting import amount
 from podium.objects.kinds.node import Taint
 from podium.objects.kinds.pod import (
     Affinity,
@@ -24,7 +25,7 @@ from podium.objects.kinds.pod import (
     Toleration,
     WeightedPodAffinityTerm,
 )
-from podium.objects.quantity import milli, value
+from podium.objects.quantity import value
 from podium.objects.taints import tolerated
 from podium.render.plain import format_amount
 
@@ -169,9 +170,9 @@ def _requests(pod: Pod) -> Iterator[Relaxation]:
 def _amounts(resources: ResourceRequirements | None) -> Iterator[tuple[str, int, int]]:
     """Resource, amount and unit of each request that is not 0."""
     for resource, raw in ((resources and resources.requests) or {}).items():
-        amount = milli(raw) if resource == "cpu" else value(raw)
-        if amount > 0:
-            yield resource, amount, _unit(resource, amount)
+        wanted = amount(resource, raw)
+        if wanted > 0:
+            yield resource, wanted, _unit(resource, wanted)
 
 
 def _unit(resource: str, amount: int) -> int:

@@ -26,6 +26,7 @@ from podium.library.reading import contents
 from podium.library.workloads import MIRROR
 from podium.objects.quantity import milli
 from podium.profiles.similar_names import did_you_mean
+from podium.render.plain import listed
 from podium.what_if.plan.changes import (
     AddNodes,
     Apply,
@@ -66,6 +67,8 @@ _SCALABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController", "Statef
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 #: Taints that controllers set, and that a new node does not have.
 _CONDITION_TAINTS: Final = "node.kubernetes.io/"
+#: How many names an error lists.
+_NAMED: Final = 8
 
 
 def check_files(changes: Iterable[Change]) -> None:
@@ -140,10 +143,10 @@ class Applier:
         ]
         if not found:
             values = sorted({has[wanted.label] for has in labels if wanted.label in has})
-            hint = f"its values are {_listed(values)}"
+            hint = f"its values are {listed(values, _NAMED)}"
             if not values:
                 keys = sorted({key for has in labels for key in has})
-                known = f"labels of nodes are {_listed(keys) or 'none'}"
+                known = f"labels of nodes are {listed(keys, _NAMED) or 'none'}"
                 hint = did_you_mean(wanted.label, keys) or known
             raise InputError(f"no node has the label {wanted}", hint=hint)
         return found
@@ -378,7 +381,7 @@ class Applier:
             problem += f" in the namespace {namespace}"
             others = [e for e in self._registry.list(resource.qualified) if _name(e) == wanted.name]
             if others:
-                spaces = _listed([each["metadata"]["namespace"] for each in others])
+                spaces = listed([each["metadata"]["namespace"] for each in others], _NAMED)
                 raise InputError(problem, hint=f"it is in {spaces}")
         names = [_name(each) for each in self._registry.list(resource.qualified, namespace)]
         known = _some(names) if names else "the input has none"
@@ -553,9 +556,4 @@ def _key(item: JsonObject) -> str:
 
 def _some(names: list[str]) -> str:
     """A few of the names that exist."""
-    return f"known: {_listed(names)}" if names else "there are none"
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"known: {listed(names, _NAMED)}" if names else "there are none"

@@ -25,12 +25,11 @@ from podium.library.workloads import (
     Workloads,
     anew,
     belongs_to_node,
+    budgets_of,
     desired_healthy,
     is_active,
     is_recreated,
 )
-from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
-from podium.objects.selectors.selectors import SelectorError, from_label_selector
 from podium.profiles.similar_names import did_you_mean
 from podium.what_if.plan.results import API_VERSION, PlanValue
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
-    from podium.objects.kinds.workloads import PodDisruptionBudget
     from podium.objects.reading.collection import Objects
 
 #: In place of a label: every node is a domain of its own.
@@ -350,24 +348,12 @@ def _budget_shortfalls(
     there: Sequence[Pod],
 ) -> Iterable[Shortfall]:
     """The disruption budgets that are not met, at once or after rescheduling."""
-    for budget in objects.of(POD_DISRUPTION_BUDGET):
-        try:
-            selector = from_label_selector(budget.spec.selector)
-        except SelectorError:
+    for each in budgets_of(objects):
+        if not any(map(each.covers, there)):
             continue
-
-        def selects(pod: Pod, budget: PodDisruptionBudget = budget) -> bool:
-            return pod.namespace == budget.namespace and selector.matches(pod.labels)  # noqa: B023
-
-        if not any(map(selects, there)):
-            continue
-        pods = [pod for pod in objects.pods if selects(pod) and not pod.finished]
-        wanted = desired_healthy(budget, pods, names)
-        first, last = (sum(map(selects, group)) for group in (at_once, after))
+        pods = [pod for pod in objects.pods if each.covers(pod) and not pod.finished]
+        wanted = desired_healthy(each.budget, pods, names)
+        first, last = (sum(map(each.covers, group)) for group in (at_once, after))
         if min(first, last) < wanted:
-            yield Shortfall(
-                name=f"PodDisruptionBudget/{budget.namespace}/{budget.name}",
-                wanted=wanted,
-                at_once=first,
-                after=last,
-            )
+            name = f"PodDisruptionBudget/{each.budget.key}"
+            yield Shortfall(name=name, wanted=wanted, at_once=first, after=last)
