@@ -26,29 +26,18 @@ if TYPE_CHECKING:
     from podium.objects.kinds.pod import Pod, PodAffinityTerm
     from podium.objects.reading.collection import Objects
 
-#: The kinds that `kubectl get` adds, and what it calls them.
-_KINDS: Final = {
-    "Deployment": "deployments",
-    "ReplicaSet": "replicasets",
-    "ReplicationController": "replicationcontrollers",
-    "StatefulSet": "statefulsets",
-    "DaemonSet": "daemonsets",
-    "Job": "jobs",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-    "PersistentVolume": "persistentvolumes",
-    "StorageClass": "storageclasses",
-    "PodDisruptionBudget": "poddisruptionbudgets",
-    "Namespace": "namespaces",
-    "ResourceClaim": "resourceclaims",
-    "DeviceClass": "deviceclasses",
-    "ResourceSlice": "resourceslices",
-}
+#: The kinds that `kubectl get` adds.
+_KINDS: Final = (
+    *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"),
+    *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "PodDisruptionBudget"),
+    *("Namespace", "ResourceClaim", "DeviceClass", "ResourceSlice"),
+)
 #: The volume of a claim that stands for one that is not in the input.
 UNKNOWN_VOLUME: Final = "not-in-the-input"
 #: What is read together with a kind.
 _WITH: Final = {
-    "PersistentVolumeClaim": ("persistentvolumes", "storageclasses"),
-    "ResourceClaim": ("deviceclasses", "resourceslices"),
+    "PersistentVolumeClaim": ("PersistentVolume", "StorageClass"),
+    "ResourceClaim": ("DeviceClass", "ResourceSlice"),
 }
 
 
@@ -74,8 +63,13 @@ def absence_notes(missing: Mapping[str, int]) -> Iterator[str]:
 
 def adding_command(kinds: Iterable[str]) -> str:
     """The command that reads objects of these kinds from a cluster."""
-    names = dict.fromkeys(name for kind in kinds for name in (_KINDS[kind], *_WITH.get(kind, ())))
-    return f"kubectl get {','.join(names)} -A -o yaml"
+    names = dict.fromkeys(name for kind in kinds for name in (kind, *_WITH.get(kind, ())))
+    return f"kubectl get {','.join(map(_plural, names))} -A -o yaml"
+
+
+def _plural(kind: str) -> str:
+    """What `kubectl get` calls a kind."""
+    return f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
 
 
 def claims_of(pod: Pod) -> list[str]:

@@ -45,14 +45,14 @@ def simulate(
     which decisions are made twice, and gets what came of it. Extenders are asked over HTTP;
     *notify* is called with failures of extenders that are ignored.
     """
-    first, *others = [profiles] if isinstance(profiles, Profile) else profiles
-    schedulers = {each.scheduler_name for each in (first, *others)}
-    by_priority = first.by_priority
+    given = profiles_of(profiles)
+    schedulers = {each.scheduler_name for each in given}
+    by_priority = given[0].by_priority
     waiting = pending(objects, schedulers, by_priority=by_priority) if pods is None else pods
     seen = seen_by(objects, schedulers, without=waiting)
 
     def steps() -> Iterator[Step]:
-        with open_simulation(first, others, verification=verification, notify=notify) as simulation:
+        with open_simulation(given, verification=verification, notify=notify) as simulation:
             simulation.load(seen)
             if causes:
                 simulation.decided = partial(_add_causes, simulation)
@@ -103,27 +103,32 @@ class _UnplacedCauses:
             decision.causes = found.causes
 
 
+def profiles_of(given: Profile | Sequence[Profile]) -> tuple[Profile, ...]:
+    """One profile, or all profiles of a configuration, in its order."""
+    return (given,) if isinstance(given, Profile) else tuple(given)
+
+
 @contextmanager
 def open_simulation(
-    profile: Profile,
-    others: Sequence[Profile] = (),
+    profiles: Profile | Sequence[Profile],
     *,
     verification: Verification | None = None,
     notify: Notify = log_warning,
 ) -> Iterator[Simulation]:
     """An empty simulation that asks the extenders of its profiles, to be used in a `with`.
 
-    *others* are further profiles of the same configuration. Leaving the `with` closes connections.
-    *verification* says which decisions are made twice. *notify* is called once with each failure of
-    an extender that is ignored.
+    The first of the *profiles* decides about pods of unknown schedulers. Leaving the `with` closes
+    connections. *verification* says which decisions are made twice. *notify* is called once with
+    each failure of an extender that is ignored.
     """
-    if not any(each.extenders for each in (profile, *others)):
-        yield Simulation(profile, others=others, verification=verification)
+    first, *others = profiles_of(profiles)
+    if not any(each.extenders for each in (first, *others)):
+        yield Simulation(first, others=others, verification=verification)
         return
     objects = SimulatedObjects()
     with _extenders(objects, once(notify)) as answer:
         objects.simulation = Simulation(
-            profile, others=others, verification=verification, answer=answer
+            first, others=others, verification=verification, answer=answer
         )
         yield objects.simulation
 

@@ -146,7 +146,7 @@ def _run(cell: Cell) -> Mapping[str, float]:
 
 def place_all(trace: Trace, chosen: ChosenProfiles, measure: Measure) -> None:
     """Place the pods of a trace one after the other, in the order of the trace."""
-    with open_simulation(chosen.profile, chosen.others) as simulation:
+    with open_simulation(chosen.profiles) as simulation:
         objects = trace.others.copied()
         objects.nodes = [each.node for each in trace.nodes]
         simulation.load(objects)

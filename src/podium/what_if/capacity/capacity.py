@@ -19,7 +19,7 @@ from podium.library.lookup import pods_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending, seen_by
 from podium.library.reading import load, read
-from podium.library.simulations import open_simulation
+from podium.library.simulations import open_simulation, profiles_of
 from podium.library.workloads import anew
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
@@ -258,8 +258,7 @@ class CapacitySearch:
         fast: bool = True,
         notify: Notify = log_warning,
     ) -> None:
-        first, *others = [profiles] if isinstance(profiles, Profile) else profiles
-        self._profile, self._others = _without_eviction(first), list(map(_without_eviction, others))
+        self._profiles = [replaced(each, post_filters=()) for each in profiles_of(profiles)]
         given = [pods] if isinstance(pods, Pod) else pods
         self._kinds = [_kind(each) for each in given]
         if not self._kinds:
@@ -274,7 +273,7 @@ class CapacitySearch:
         self._taken = {pod.key for pod in objects.pods}
         self._number = 0
         self._on = Counter[str]()
-        self.result = Capacity(first.name, len(objects.nodes), at_least=True)
+        self.result = Capacity(self._profiles[0].name, len(objects.nodes), at_least=True)
         self.result.want = want
         self.result.ratio = {kind.name: kind.number for kind in self._kinds}
         self.result.placed = dict.fromkeys(self.result.ratio, 0)
@@ -287,9 +286,9 @@ class CapacitySearch:
 
     def steps(self) -> Iterator[int]:
         """Place one pod after the other; the number of pods placed so far after each."""
-        schedulers = {each.scheduler_name for each in (self._profile, *self._others)}
+        schedulers = {each.scheduler_name for each in self._profiles}
         schedulers |= {kind.pod.spec.scheduler_name for kind in self._kinds}
-        with open_simulation(self._profile, self._others, notify=self._notify) as simulation:
+        with open_simulation(self._profiles, notify=self._notify) as simulation:
             self._load(simulation, schedulers)
             if self._fill(simulation):
                 yield self.result.pods
@@ -324,7 +323,7 @@ class CapacitySearch:
         seen.pods = [pod for pod in seen.pods if pod.spec.node_name]
         simulation.load(seen)
         if self._pending_first:
-            by_priority = self._profile.by_priority
+            by_priority = self._profiles[0].by_priority
             for _ in simulation.run(pending(self._objects, schedulers, by_priority=by_priority)):
                 pass
 
@@ -450,10 +449,6 @@ def _kind(given: Pod | PodKind) -> PodKind:
     kind = given if isinstance(given, PodKind) else PodKind(given.key, given)
     metadata = replace(kind.pod.metadata, deletion_timestamp=None)
     return replaced(kind, pod=replace(anew(kind.pod), metadata=metadata))
-
-
-def _without_eviction(profile: Profile) -> Profile:
-    return replaced(profile, post_filters=())
 
 
 def _pod_limit(written: object) -> int:

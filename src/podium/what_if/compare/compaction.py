@@ -25,9 +25,7 @@ from podium.objects.quantity import milli, value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from podium.cluster.simulation import Simulation
     from podium.engine.framework.profile import Profile
     from podium.objects.kinds.node import Node
     from podium.objects.kinds.pod import Pod
@@ -108,14 +106,6 @@ def _only_node(pod: Pod) -> str:
     return ""
 
 
-def open_workload(
-    profiles: Sequence[Profile], notify: Notify
-) -> AbstractContextManager[Simulation]:
-    """A simulation in which the first profile decides about pods of unknown schedulers."""
-    first, *others = profiles
-    return open_simulation(first, others, notify=notify)
-
-
 #: In a pool of at most so many nodes every number is tried; in a larger one the search bisects.
 SCANNED: Final = 128
 
@@ -183,7 +173,7 @@ class Compaction:
         """For each pod in turn, whether it finds no place."""
         profiles = [replaced(profile, post_filters=()) for profile in self.profiles]
         by_priority = profiles[0].by_priority
-        with open_workload(profiles, self.notify) as simulation:
+        with open_simulation(profiles, notify=self.notify) as simulation:
             simulation.load(self.workload.on(nodes))
             for pod in self.workload.arriving(self.seed, by_priority=by_priority):
                 decision = simulation.attempt(pod)

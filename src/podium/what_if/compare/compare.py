@@ -16,9 +16,10 @@ from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.parallel import in_parallel
 from podium.library.profile_source import ProfileSource
+from podium.library.simulations import open_simulation, profiles_of
 from podium.releases import RELEASES
 from podium.what_if.compare.bound import lower_bound
-from podium.what_if.compare.compaction import Compaction, PackedWorkload, open_workload, workload_of
+from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
 from podium.what_if.compare.results import Comparison, ConfigurationOutcome, NodeUse, ResourceUse
 
 if TYPE_CHECKING:
@@ -126,10 +127,7 @@ class CompareSearch:
     ) -> None:
         if not configurations:
             raise InputError("there is nothing to compare", hint="give at least two configurations")
-        self._profiles = {
-            name: (given,) if isinstance(given, Profile) else tuple(given)
-            for name, given in configurations.items()
-        }
+        self._profiles = {name: profiles_of(given) for name, given in configurations.items()}
         self._workload = workload_of(objects)
         self._seeds, self._bound, self._notify = seeds, bound, notify
         outcomes = [
@@ -199,7 +197,7 @@ def _place(
     """Place the workload on all nodes in the order of the queue, and measure the outcome."""
     keys = {pod.uid: pod.key for pod in (*workload.fixed, *workload.pods)}
     evicted: list[str] = []
-    with open_workload(profiles, notify) as simulation:
+    with open_simulation(profiles, notify=notify) as simulation:
         simulation.load(workload.on(workload.objects.nodes))
         waiting = workload.queued(by_priority=profiles[0].by_priority)
         for step in simulation.run(waiting):

@@ -575,11 +575,7 @@ class _Trial:
         given: list[_NodeEdit] = []
         cordoned = [node for node in self._nodes.values() if _is_cordoned(node)]
         for node in self._some(cordoned, given):
-            taints = [t for t in node.spec.taints or () if t.key != _UNSCHEDULABLE] or None
-            spec = replace(node.spec, unschedulable=False, taints=taints)
-            after = replace(node, spec=spec)
-            sentence, command = f"uncordon the node {node.name}", uncordon(node.name)
-            change = _NodeEdit("uncordon", sentence, node, after, command, 2.0)
+            change = _uncordoned(node)
             if pod is None or self._fits_after(change, pod, node.name):
                 yield change
                 given.append(change)
@@ -631,11 +627,7 @@ class _Trial:
         self._nodes[name] = first.after
         try:
             if _is_cordoned(first.after):
-                taints = [t for t in first.after.spec.taints or () if t.key != _UNSCHEDULABLE]
-                spec = replace(first.after.spec, unschedulable=False, taints=taints or None)
-                sentence, command = f"uncordon the node {name}", uncordon(name)
-                after = replace(first.after, spec=spec)
-                change = _NodeEdit("uncordon", sentence, first.after, after, command, 2.0)
+                change: _Change = _uncordoned(first.after)
                 if self._fits_after(change, pod, name):
                     yield change
             for key, wanted in label_changes(LabelConditions(pod, self._objects), first.after):
@@ -668,6 +660,13 @@ class _Trial:
 def _is_cordoned(node: Node) -> bool:
     tainted = any(taint.key == _UNSCHEDULABLE for taint in node.spec.taints or ())
     return node.spec.unschedulable or tainted
+
+
+def _uncordoned(node: Node) -> _NodeEdit:
+    taints = [t for t in node.spec.taints or () if t.key != _UNSCHEDULABLE] or None
+    after = replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+    sentence, command = f"uncordon the node {node.name}", uncordon(node.name)
+    return _NodeEdit("uncordon", sentence, node, after, command, 2.0)
 
 
 def _labelled(node: Node, key: str, wanted: str | None) -> _NodeEdit:

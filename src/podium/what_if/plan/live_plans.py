@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -32,24 +32,9 @@ logger = logging.getLogger(__name__)
 _PROGRAM: Final = "podium.what_if.plan.page_plans"
 #: What the text of profiles is called in messages.
 _TEXT: Final = "the rules of the scheduler"
-#: The fields of a `ProfileSource` that are plain values.
-_FIELDS: Final = (
-    "policy",
-    "provider",
-    "config",
-    "profile",
-    "feature_gates",
-    "percentage_of_nodes_to_score",
-    "hard_pod_affinity_symmetric_weight",
-    "no_preemption",
-    "ties",
-    "usual_ties",
-    "scheduler_name",
-    "rules",
-    "rule_seconds",
-    "rule_overruns",
-    "rule_arguments",
-    "texts",
+#: The fields of a `ProfileSource` that are no plain values, or that a plan does without.
+_LEFT_OUT: Final = frozenset(
+    {"usual_percentage", "ask_extenders", "environment", "notify", "on_hang"}
 )
 
 
@@ -84,7 +69,8 @@ def process_planner(
         _: Sequence[Profile], text: str | None, changes: Sequence[tuple[str, str]]
     ) -> Data:
         rules = first if text is None else with_text(source, text)
-        values = {name: getattr(rules, name) for name in _FIELDS}
+        names = (each.name for each in fields(rules) if each.name not in _LEFT_OUT)
+        values = {name: getattr(rules, name) for name in names}
         return await _asked(PlanRequest(**reach, source=values, changes=list(changes)))
 
     return planned

@@ -208,8 +208,7 @@ def _explain(found: Plan, copy: ClusterCopy) -> None:
     without_node = {pod.key: pod for pod in objects.pods if pod.key in keys}
     waiting = {key: pod for key, pod in without_node.items() if is_pending(pod, chosen.schedulers)}
     decisions: dict[str, dict[str, object]] = {}
-    first, *others = chosen.profiles
-    with open_simulation(first, others) as simulation:
+    with open_simulation(chosen.profiles) as simulation:
         simulation.load(seen_by(objects, chosen.schedulers, without=list(waiting.values())))
         grouped: dict[str, Decision] = {}
         if chosen.schedules_groups:

@@ -198,8 +198,7 @@ def at_rest(objects: Objects, chosen: ChosenProfiles) -> tuple[Objects, list[str
     waiting = pending(objects, chosen.schedulers, by_priority=chosen.profile.by_priority)
     if not waiting:
         return objects, []
-    first, *others = chosen.profiles
-    with open_simulation(first, others) as simulation:
+    with open_simulation(chosen.profiles) as simulation:
         simulation.load(seen_by(objects, chosen.schedulers, without=waiting))
         outcome = _schedule(simulation, waiting, {pod.uid: pod for pod in objects.pods})
     settled = objects.copied()
@@ -264,8 +263,7 @@ def lose_domain(objects: Objects, label: str, value: str, chosen: ChosenProfiles
     found = DomainLoss(value=value, nodes=len(lost), pods=len(displaced), replaced=0)
     remaining.pods += waiting
     order = pending(remaining, chosen.schedulers, by_priority=chosen.profile.by_priority)
-    first, *others = chosen.profiles
-    with open_simulation(first, others) as simulation:
+    with open_simulation(chosen.profiles) as simulation:
         simulation.load(seen_by(remaining, chosen.schedulers, without=order))
         running = {pod.uid: pod for pod in remaining.pods}
         outcome = _schedule(simulation, order, running)
