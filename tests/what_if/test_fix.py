@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import manifests
 import podium
 from builders import (
     claim,
@@ -37,8 +38,10 @@ from podium.objects.kinds.registry import RESOURCE_CLAIM
 from podium.objects.quantity import milli, value
 from podium.objects.reading.collection import Objects
 from podium.what_if.capacity.node_shapes import NodeShape
+from podium.what_if.fix.edits import difference
 from podium.what_if.fix.fix import SearchLimits, apply_fix, fix
 from podium.what_if.fix.results import Edit, Fix
+from what_if import clusters
 from what_if.pending_pods import Case, random_case
 
 V1_13 = podium.default_profile("v1.13")
@@ -456,6 +459,12 @@ def test_nothing_helps_a_pod_whose_claim_is_missing(profile: podium.Profile) -> 
     assert found.complete
 
 
+def test_a_patch_removes_fields_in_their_order() -> None:
+    fields = {f"field-{number}": number for number in range(20)}
+
+    assert [each["path"] for each in difference(fields, {})] == [f"/{name}" for name in fields]
+
+
 def test_a_toleration_is_appended_to_those_there_are() -> None:
     cluster = objects(
         node("n", taints=[taint("a", "b")]), pod("w", tolerations=[tolerates("x", "Exists")])
@@ -470,25 +479,12 @@ def test_a_toleration_is_appended_to_those_there_are() -> None:
 
 def test_a_request_that_the_template_does_not_have_is_lowered(tmp_path: Path) -> None:
     """Admission may have added requests to pods: the template of their workload has none."""
-    owner = {"kind": "ReplicaSet", "name": "web", "uid": "r", "controller": True}
-    container = {"name": "c", "image": "x"}
-    asked = container | {"resources": {"requests": {"cpu": "8"}}}
-    labels = {"app": "web"}
-    items = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
-         "status": {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "9"}}},
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet",
-         "metadata": {"name": "web", "namespace": "default", "uid": "r"},
-         "spec": {"replicas": 1, "selector": {"matchLabels": labels},
-                  "template": {"metadata": {"labels": labels},
-                               "spec": {"containers": [container]}}}},
-        {"apiVersion": "v1", "kind": "Pod",
-         "metadata": {"name": "web-1", "namespace": "default", "uid": "p", "labels": labels,
-                      "ownerReferences": [owner]},
-         "spec": {"containers": [asked]}},
-    ]  # fmt: skip
+    container = {"name": "main", "image": "app:1"}
+    replica_set = manifests.workload("ReplicaSet", "web", 1, {"containers": [container]})
+    replica_set["metadata"]["uid"] = "uid-web"
+    asking = clusters.owned("ReplicaSet", "web", "web-1", cpu="8", nodeName="")
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    file.write_text(json.dumps(manifests.listed([clusters.node("n"), replica_set, asking])))
 
     found = podium.fix(podium.read([str(file)]), "web-1", podium.default_profile())
 

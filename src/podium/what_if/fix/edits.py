@@ -36,7 +36,7 @@ def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
-        for key in before.keys() - after.keys():
+        for key in (key for key in before if key not in after):
             yield {"op": "remove", "path": pointer(path, key)}
         for key, value in after.items():
             where = pointer(path, key)
