@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from podium.library.reasoning.causes import find_causes, find_score_causes
 from podium.library.reasoning.preemption_causes import find_preemption_causes
 from podium.library.reasoning.trace import find_trace
-from podium.render.decision.analysis import ranking
+from podium.render.decision.analysis import ranking, runner_up
 from podium.render.decision.sentences import sorted_by_cost
 
 if TYPE_CHECKING:
@@ -34,12 +34,7 @@ def add_causes(
     incoming = view.pods.incoming(pod)
     decision.causes = find_causes(view, incoming, profile, decision)
     if decision.totals is not None:
-        best = ranking(decision)
-        highest = decision.totals[best[0]]
-        # The best node with a lower total: what separates it from the chosen one is shown.
-        next_best = [at for at in best if decision.totals[at] < highest][:1]
-        positions = dict.fromkeys([*best[:_SCORED], *next_best])
-        names = [decision.feasible[position] for position in positions]
+        names = _best_nodes(decision, _SCORED)
         if asked is not None and asked in decision.feasible and asked not in names:
             names.append(asked)
         decision.score_causes = find_score_causes(view, incoming, profile, decision, names)
@@ -73,7 +68,11 @@ def _traced_nodes(decision: Decision, asked: str | None = None) -> list[str]:
         return []
     if asked is not None:
         return [asked] if asked in decision.feasible else []
-    best = ranking(decision)
-    highest = decision.totals[best[0]]
-    lower = [at for at in best if decision.totals[at] < highest][:1]
-    return [decision.feasible[at] for at in dict.fromkeys([*best[:_TRACED], *lower])]
+    return _best_nodes(decision, _TRACED)
+
+
+def _best_nodes(decision: Decision, most: int) -> list[str]:
+    """The best nodes, and the one whose lower total is compared with that of the chosen one."""
+    second = runner_up(decision)
+    positions = [*ranking(decision)[:most], *([] if second is None else [second])]
+    return [decision.feasible[at] for at in dict.fromkeys(positions)]

@@ -32,7 +32,7 @@ from podium.objects.snapshots.pseudonyms import Pseudonyms
 from podium.render.documents import to_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from podium.kube.access import Access
     from podium.objects.reading.collection import Objects
@@ -99,18 +99,26 @@ async def _kind(client: ApiClient, path: str, kind: str, version: str, file: Pat
 
 
 async def _pages(client: ApiClient, path: str, kind: str, version: str, stream: BinaryIO) -> int:
-    count, at = 0, ""
+    count = 0
+    async for raw in listed_items(client, path):
+        line = trimmed(kind, version, raw)
+        if line is not None:
+            stream.write(line + b"\n")
+            count += 1
+    return count
+
+
+async def listed_items(client: ApiClient, path: str) -> AsyncIterator[msgspec.Raw]:
+    """The items of a list as the API server wrote them, asked for page by page."""
+    at = ""
     while True:
         params = {"limit": str(PAGE)} | ({"continue": at} if at else {})
         page = _PAGE.decode(await client.request("GET", path, params=params, timeout=120.0))
         for raw in page.items or ():
-            line = trimmed(kind, version, raw)
-            if line is not None:
-                stream.write(line + b"\n")
-                count += 1
+            yield raw
         at = page.metadata.at
         if not at:
-            return count
+            return
 
 
 STDOUT: Final = "-"

@@ -97,6 +97,29 @@ def ranking(decision: Decision) -> list[int]:
     return [int(position) for position in order]
 
 
+def runner_up(decision: Decision) -> int | None:
+    """The position of the best node with a lower total than the chosen one; None without one."""
+    if decision.totals is None:
+        return None
+    order = ranking(decision)
+    best = decision.totals[order[0]]
+    return next((at for at in order if decision.totals[at] < best), None)
+
+
+def margin(decision: Decision) -> tuple[int, int, int] | None:
+    """The positions of the chosen node and of the runner-up, and the points between them.
+
+    None if there is no runner-up, or if no priority makes the difference.
+    """
+    second = runner_up(decision)
+    if decision.totals is None or second is None:
+        return None
+    first = ranking(decision)[0]
+    if not score_gaps(decision, first, second):
+        return None
+    return first, second, int(decision.totals[first] - decision.totals[second])
+
+
 def differing_columns(decision: Decision) -> tuple[list[ScoreColumn], list[ScoreColumn]]:
     """The priorities whose scores differ between nodes, and those whose scores are all equal."""
     differing: list[ScoreColumn] = []

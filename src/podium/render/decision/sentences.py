@@ -12,7 +12,7 @@ from podium.render.decision.causes import ScoreLine, cause_text, causes_of_node,
 from podium.render.plain import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from podium.engine.framework.decision import Decision, Preemption, Victims
     from podium.render.decision.analysis import NodeReport, RejectionGroup
@@ -204,6 +204,23 @@ def sorted_by_cost(candidates: Mapping[str, Victims], chosen: str | None) -> lis
         return name != chosen, violations, top, total + number * criteria.PRIORITY_OFFSET, number
 
     return sorted(candidates, key=sort_key)
+
+
+def preemption_head(preemption: Preemption) -> str:
+    """On how many nodes evicting pods was tried, and on how many it would help."""
+    tried = counted(len(preemption.potential), "node")
+    return f"Preemption: tried on {tried}, would help on {len(preemption.candidates)}"
+
+
+def candidate_rows(
+    preemption: Preemption, most: int
+) -> Iterator[tuple[str, int, int, int, int, str]]:
+    """A row for each candidate: the node, its costs by criteria, and at most so many victims."""
+    for name in sorted_by_cost(preemption.candidates, preemption.node):
+        victims = preemption.candidates[name]
+        pairs = zip(victims.pods, victims.priorities, strict=True)
+        pods = listed([f"{pod} ({priority})" for pod, priority in pairs], most)
+        yield (name, *eviction_cost(victims), pods or "none")
 
 
 def why_no_preemption(decision: Decision, *, never: bool = False) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from podium.render.decision import sentences
-from podium.render.decision.analysis import outcome, ranking, rejection_groups, score_gaps
+from podium.render.decision.analysis import margin, outcome, ranking, rejection_groups, score_gaps
 from podium.render.decision.causes import (
     cause_lines,
     causes_of_groups,
@@ -122,18 +123,14 @@ def _heat_map(decision: Decision) -> str:
 
 
 def _lead(decision: Decision) -> str:
-    if decision.totals is None:
+    found = margin(decision)
+    if found is None:
         return ""
-    order = ranking(decision)
-    best = int(decision.totals[order[0]])
-    other = next((at for at in order if int(decision.totals[at]) < best), None)
-    if other is None or not score_gaps(decision, order[0], other):
-        return ""
-    winner, loser = decision.feasible[order[0]], decision.feasible[other]
-    behind = counted(best - int(decision.totals[other]), "point")
+    first, second, points = found
+    winner, loser = decision.feasible[first], decision.feasible[second]
     return _section(
-        f"What puts {winner} ahead of {loser}: {behind}",
-        _comparison_table(decision, order[0], other),
+        f"What puts {winner} ahead of {loser}: {counted(points, 'point')}",
+        _comparison_table(decision, first, second),
     )
 
 
@@ -203,14 +200,13 @@ def _preemption(found: Explanation) -> str:
         sentence = sentences.why_no_preemption(found.decision, never=found.never_preempts)
         why = f"<p>{text(sentence)}</p>{_preemption_causes(found.decision)}"
         return _section("Preemption", why) if sentence else ""
-    tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
-    title = f"Preemption: tried on {tried}, would help on {helped}"
     chosen = (
         f"{preemption.node} is chosen: {sentences.criterion_text(preemption)}"
         if preemption.node
         else ""
     )
     causes = _preemption_causes(found.decision)
+    title = sentences.preemption_head(preemption)
     return _section(title, f"<p>{text(chosen)}</p>{_candidates(preemption)}{causes}")
 
 
@@ -230,13 +226,7 @@ def _preemption_causes(decision: Decision) -> str:
 
 
 def _candidates(preemption: Preemption) -> str:
-    names = sentences.sorted_by_cost(preemption.candidates, preemption.node)
-    rows = []
-    for name in names[:_MOST_CANDIDATES]:
-        victims = preemption.candidates[name]
-        each = zip(victims.pods, victims.priorities, strict=True)
-        victims_text = listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
-        rows.append((name, *sentences.eviction_cost(victims), victims_text or "none"))
+    rows = islice(sentences.candidate_rows(preemption, _SAMPLE), _MOST_CANDIDATES)
     columns = ("Node", "PDB violations", "Top priority", "Sum", "Victims", "Pods to evict")
     return _table(columns, rows, numbers=(1, 2, 3, 4), chosen=preemption.node)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from podium.render.decision import pod_group, sentences, trace
 from podium.render.decision.analysis import (
     differing_columns,
     extender_points,
+    margin,
     outcome,
     ranking,
     rejection_groups,
@@ -30,9 +32,9 @@ from podium.render.decision.plain_reason import plain_reason
 from podium.render.plain import counted, format_amount, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
-    from podium.engine.framework.decision import ScoreColumn, Victims
+    from podium.engine.framework.decision import Preemption, ScoreColumn
     from podium.engine.framework.trace import DecisionTrace
     from podium.library.explanation import Explanation
     from podium.render.columns import Line
@@ -235,18 +237,14 @@ class _Layout:
 
     def lead(self) -> Iterator[Line]:
         """The chosen node compared with the best one that has a lower total."""
-        decision = self.decision
-        assert decision.totals is not None
-        order = ranking(decision)
-        best = int(decision.totals[order[0]])
-        other = next((at for at in order if int(decision.totals[at]) < best), None)
-        if other is None or not score_gaps(decision, order[0], other):
+        found = margin(self.decision)
+        if found is None:
             return
-        behind = best - int(decision.totals[other])
-        winner, loser = (self.short(decision.feasible[at]) for at in (order[0], other))
-        yield from _heading(f"What puts {winner} ahead of {loser}: {counted(behind, 'point')}")
-        yield from self.compare(order[0], other).lines()
-        yield from self.numbers(order[0], other)
+        first, second, points = found
+        winner, loser = (self.short(self.decision.feasible[at]) for at in (first, second))
+        yield from _heading(f"What puts {winner} ahead of {loser}: {counted(points, 'point')}")
+        yield from self.compare(first, second).lines()
+        yield from self.numbers(first, second)
 
     def numbers(self, first: int, second: int) -> Iterator[Line]:
         """How the scores that differ are computed, and from which numbers on both nodes."""
@@ -324,14 +322,13 @@ class _Layout:
                 yield styled(f"  {sentence}")
                 yield from self.no_candidates()
             return
-        tried, helped = counted(len(preemption.potential), "node"), len(preemption.candidates)
-        yield from _heading(f"Preemption: tried on {tried}, would help on {helped}")
+        yield from _heading(sentences.preemption_head(preemption))
         if preemption.node is not None:
             why = sentences.criterion_text(preemption)
             yield styled(f"  {self.short(preemption.node)} is chosen: {why}")
         if len(preemption.tie) > 1:
             yield styled(f"  equally good: {self.sample(preemption.tie)}")
-        yield from self.candidates(preemption.candidates, preemption.node).lines()
+        yield from self.candidates(preemption).lines()
         yield from self.victims(preemption.node)
         if preemption.cleared:
             lost = listed([key for _, key in preemption.cleared], _SAMPLE)
@@ -358,24 +355,15 @@ class _Layout:
             text = f"no candidate: {self.sample(line.nodes)}: {line.text}"
             yield styled(f"  {text}", "dim")
 
-    def candidates(self, candidates: Mapping[str, Victims], chosen: str | None) -> TextTable:
+    def candidates(self, preemption: Preemption) -> TextTable:
         """The candidates of preemption, with the criteria in the order in which they apply."""
         columns = ("PDB VIOLATIONS", "TOP PRIORITY", "SUM", "VICTIMS")
         table = _table("NODE", *columns, "PODS TO EVICT", right=columns)
-        names = sentences.sorted_by_cost(candidates, chosen)
-        for name in names[:_MOST_ROWS]:
-            victims = candidates[name]
-            each = zip(victims.pods, victims.priorities, strict=True)
-            victims_text = listed([f"{pod} ({priority})" for pod, priority in each], _SAMPLE)
-            style = "yellow" if name == chosen else ""
-            table.add(
-                self.short(name),
-                *sentences.eviction_cost(victims),
-                victims_text or "none",
-                style=style,
-            )
-        if len(names) > _MOST_ROWS:
-            table.add(f"and {len(names) - _MOST_ROWS} more", style="dim")
+        for name, *cells in islice(sentences.candidate_rows(preemption, _SAMPLE), _MOST_ROWS):
+            table.add(self.short(name), *cells, style="yellow" if name == preemption.node else "")
+        more = len(preemption.candidates) - _MOST_ROWS
+        if more > 0:
+            table.add(f"and {more} more", style="dim")
         return table
 
     def why_not(self, report: NodeReport) -> Iterator[Line]:

@@ -24,6 +24,7 @@ from podium.lab.api.encoding import parse_time
 from podium.lab.api.resources import BY_NAME, TABLE, Resource
 from podium.lab.contents.documents import Document, documents
 from podium.library.reading import Paths, parsed_contents, path_list
+from podium.library.snapshots.writing import listed_items
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import without_nulls
 from podium.objects.reading.validate import forbidden_notes
@@ -91,7 +92,6 @@ def _sort_in(found: ClusterDocuments, document: Document) -> None:
         found.skipped[kind] += 1
 
 
-_PAGE: Final = 500
 _STATUS_FORBIDDEN: Final = 403
 _NOT_SERVED: Final = frozenset({_STATUS_FORBIDDEN, 404})
 #: The kinds that controllers and the scheduler read; pods first, so that their nodes are there.
@@ -155,23 +155,15 @@ async def _items(
 
     Those that may not be read are noted in *forbidden*.
     """
-    found: list[JsonObject] = []
-    at = ""
-    while True:
-        params = {"limit": str(_PAGE)} | ({"continue": at} if at else {})
-        try:
-            answer = await client.request("GET", resource.path(), params=params, timeout=120.0)
-        except ApiError as error:
-            if error.status in _NOT_SERVED and resource.kind not in {"Pod", "Node"}:
-                if error.status == _STATUS_FORBIDDEN:
-                    forbidden.add(resource.plural)
-                return None
-            raise
-        page = msgspec.json.decode(answer)
-        found += page.get("items") or []
-        at = (page.get("metadata") or {}).get("continue", "")
-        if not at:
-            return found
+    try:
+        listed = listed_items(client, resource.path())
+        return [msgspec.json.decode(each) async for each in listed]
+    except ApiError as error:
+        if error.status in _NOT_SERVED and resource.kind not in {"Pod", "Node"}:
+            if error.status == _STATUS_FORBIDDEN:
+                forbidden.add(resource.plural)
+            return None
+        raise
 
 
 def _completed(item: JsonObject, resource: Resource) -> JsonObject:
