@@ -2,29 +2,22 @@
 import { Command } from "./copy.js";
 import { sendJson, useAnswer } from "./api.js";
 import { Decision } from "./decision/decision.js";
-import { html, useState } from "./dom.js";
+import { html } from "./dom.js";
 import { Failure, Loading } from "./notices.js";
+import { Asked, useQuestion } from "./questions.js";
 import { nodeLink } from "./router.js";
 
 function OneFix({ path, fix }) {
-  const [state, setState] = useState({ at: "idle" });
-  const attempt = async () => {
-    setState({ at: "asking" });
-    try {
-      setState({ at: "decided", decision: await sendJson("POST", path, { edits: fix.edits }) });
-    } catch (error) {
-      setState({ at: "failed", error });
-    }
-  };
+  const [state, ask] = useQuestion();
+  const attempt = () => ask(() => sendJson("POST", path, { edits: fix.edits }));
   return html`<li>
     <p><strong>${fix.sentence}</strong> <span class="quiet">cost ${fix.cost}</span></p>
     ${fix.edits.map((edit) => html`<${Command} key=${edit.command} text=${edit.command} />`)}
     <button type="button" disabled=${state.at === "asking"} onClick=${attempt}>Try it</button>
     <div aria-live="polite">
-      ${state.at === "asking" && html`<${Loading} what="Deciding…" />`}
-      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
-      ${state.at === "decided" && html`<p class="tried">${state.decision.node ? html`It would go to <a href=${nodeLink(state.decision.node)}>${state.decision.node}</a>.` : "It would still fit nowhere: the cluster has changed."} <span class="quiet">Decided on a copy; nothing was changed.</span></p>
-        <details><summary>The decision</summary><${Decision} decision=${state.decision} /></details>`}
+      <${Asked} state=${state} what="Deciding…" />
+      ${state.at === "answered" && html`<p class="tried">${state.answer.node ? html`It would go to <a href=${nodeLink(state.answer.node)}>${state.answer.node}</a>.` : "It would still fit nowhere: the cluster has changed."} <span class="quiet">Decided on a copy; nothing was changed.</span></p>
+        <details><summary>The decision</summary><${Decision} decision=${state.answer} /></details>`}
     </div>
   </li>`;
 }

@@ -2,40 +2,20 @@
 import { sendText } from "./api.js";
 import { Decision } from "./decision/decision.js";
 import { html, useEffect, useState } from "./dom.js";
-import { Failure, Loading } from "./notices.js";
+import { Asked, examplePod, FileButton, useQuestion } from "./questions.js";
 import { createStore, useStore } from "./store.js";
 
-const EXAMPLE = `apiVersion: v1
-kind: Pod
-metadata:
-  name: just-a-thought
-spec:
-  containers:
-  - name: main
-    image: nginx
-    resources:
-      requests:
-        cpu: 500m
-        memory: 256Mi
-`;
 
 // A file that was dropped anywhere: {name, text}.
 export const dropped = createStore(null);
-const kept = createStore({ text: EXAMPLE, from: "" });
+const kept = createStore({ text: examplePod("just-a-thought"), from: "" });
 
 export function TryPage() {
   const file = useStore(dropped);
   const { text, from } = useStore(kept);
   const [over, setOver] = useState(false);
-  const [state, setState] = useState({ at: "idle" });
-  const decide = async (manifest) => {
-    setState({ at: "asking" });
-    try {
-      setState({ at: "decided", decision: await sendText("/explain", manifest) });
-    } catch (error) {
-      setState({ at: "failed", error });
-    }
-  };
+  const [state, ask] = useQuestion();
+  const decide = (manifest) => ask(() => sendText("/explain", manifest));
   const take = (name, content) => {
     kept.set({ text: content, from: name });
     decide(content);
@@ -58,19 +38,14 @@ export function TryPage() {
           <textarea rows="18" spellcheck="false" autocapitalize="off" value=${text} onKeyDown=${pressed} onInput=${(event) => kept.set({ text: event.target.value, from: "" })}></textarea></label>
         <div class="actions">
           <button type="button" class="primary" aria-keyshortcuts="s" disabled=${!text.trim() || state.at === "asking"} onClick=${() => decide(text)}>Decide <kbd>Ctrl ↵</kbd></button>
-          <label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
-            const [chosen] = event.target.files;
-            if (chosen) take(chosen.name, await chosen.text());
-            event.target.value = "";
-          }} /></label>
+          <${FileButton} take=${take} />
         </div>
         <p class="quiet">${from ? `From ${from}. ` : ""}Files may also be dropped anywhere on the page.</p>
       </section>
       <section class="outcome" aria-label="The decision" aria-live="polite">
         ${state.at === "idle" && html`<p class="notice quiet">The decision appears here, with all scores and reasons.</p>`}
-        ${state.at === "asking" && html`<${Loading} what="Deciding…" />`}
-        ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
-        ${state.at === "decided" && html`<${Decision} decision=${state.decision} />`}
+        <${Asked} state=${state} what="Deciding…" />
+        ${state.at === "answered" && html`<${Decision} decision=${state.answer} />`}
       </section>
     </div>`;
 }

@@ -1,27 +1,14 @@
 // How many more pods of a manifest fit, where, and what runs out first.
 import { sendJson } from "../api.js";
-import { html, useState } from "../dom.js";
+import { html } from "../dom.js";
 import { counted } from "../format.js";
-import { Failure, Loading } from "../notices.js";
+import { Asked, examplePod, FileButton, useQuestion } from "../questions.js";
 import { createStore, useStore } from "../store.js";
 import { legend, List, LoadMap } from "./map.js";
 
-const EXAMPLE = `apiVersion: v1
-kind: Pod
-metadata:
-  name: one-more
-spec:
-  containers:
-  - name: main
-    image: nginx
-    resources:
-      requests:
-        cpu: 500m
-        memory: 256Mi
-`;
 const NAMES = 8;
 
-const kept = createStore({ text: EXAMPLE, from: "" });
+const kept = createStore({ text: examplePod("one-more"), from: "" });
 
 const some = (names) => `${names.slice(0, NAMES).join(", ")}${names.length > NAMES ? ` and ${names.length - NAMES} more` : ""}`;
 
@@ -42,29 +29,19 @@ function Answer({ found }) {
 
 export function CapacityForm() {
   const { text, from } = useStore(kept);
-  const [state, setState] = useState({ at: "idle" });
-  const count = async (event) => {
+  const [state, ask] = useQuestion();
+  const count = (event) => {
     event.preventDefault();
-    setState({ at: "asking" });
-    try {
-      setState({ at: "answered", found: await sendJson("POST", "/capacity", { manifest: text }) });
-    } catch (error) {
-      setState({ at: "failed", error });
-    }
+    ask(() => sendJson("POST", "/capacity", { manifest: text }));
   };
   return html`<form class="plan-form" onSubmit=${count} aria-label="Pods to count">
       <label class="editor wide">A Pod, or anything that makes pods; several are placed in the ratio of their replicas${from ? ` (from ${from})` : ""}
         <textarea rows="12" spellcheck="false" autocapitalize="off" value=${text} onInput=${(event) => kept.set({ text: event.target.value, from: "" })}></textarea></label>
       <button type="submit" class="primary" aria-keyshortcuts="s" disabled=${!text.trim() || state.at === "asking"}>Count</button>
-      <label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
-        const [chosen] = event.target.files;
-        if (chosen) kept.set({ text: await chosen.text(), from: chosen.name });
-        event.target.value = "";
-      }} /></label>
+      <${FileButton} take=${(name, content) => kept.set({ text: content, from: name })} />
     </form>
     <section class="outcome" aria-label="How many fit" aria-live="polite">
-      ${state.at === "asking" && html`<${Loading} what="Placing copies until one fits nowhere…" />`}
-      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
-      ${state.at === "answered" && html`<${Answer} found=${state.found} />`}
+      <${Asked} state=${state} what="Placing copies until one fits nowhere…" />
+      ${state.at === "answered" && html`<${Answer} found=${state.answer} />`}
     </section>`;
 }

@@ -1,8 +1,9 @@
 // The pods of the cluster placed anew by the rules that run and by others.
-import { sendForLines, useAnswer } from "../api.js";
-import { html, useEffect, useRef, useState } from "../dom.js";
-import { counted, number } from "../format.js";
+import { useAnswer } from "../api.js";
+import { html } from "../dom.js";
+import { counted } from "../format.js";
 import { Failure } from "../notices.js";
+import { Asked, FileButton, useComparison } from "../questions.js";
 import { podLink } from "../router.js";
 import { createStore, useStore } from "../store.js";
 import { legend, List, NodeMap, place } from "./map.js";
@@ -39,46 +40,25 @@ function Answer({ result }) {
 export function CompareForm() {
   const form = useStore(kept);
   const { data, error } = useAnswer("/profile");
-  const [state, setState] = useState({ at: "idle" });
-  const abort = useRef(null);
-  useEffect(() => () => abort.current && abort.current.abort(), []);
+  const [state, compare] = useComparison("/compare");
   const change = (values) => kept.set({ ...form, ...values });
   const text = form.text === null ? (data ? data.text : "") : form.text;
-  const compare = async (event) => {
+  const submitted = (event) => {
     event.preventDefault();
-    const wish = { ...(form.name === OWN ? { text } : { name: form.name }), seeds: Number(form.seeds) };
-    abort.current = new AbortController();
-    setState({ at: "running", done: 0, total: 0 });
-    let last = null;
-    try {
-      await sendForLines("/compare", wish, (line) => {
-        last = line;
-        if (line.total !== undefined) setState({ at: "running", ...line });
-      }, abort.current.signal);
-      if (last && last.error) throw new Error(last.error);
-      if (!last || !last.result) throw new Error("The comparison ended without a result.");
-      setState({ at: "compared", result: last.result });
-    } catch (problem) {
-      setState(problem.name === "AbortError" ? { at: "idle" } : { at: "failed", error: problem });
-    }
+    compare({ ...(form.name === OWN ? { text } : { name: form.name }), seeds: Number(form.seeds) });
   };
-  return html`<form class="plan-form" onSubmit=${compare} aria-label="Rules to compare">
+  return html`<form class="plan-form" onSubmit=${submitted} aria-label="Rules to compare">
       <label>Compare what runs now with <select value=${form.name} onChange=${(event) => change({ name: event.target.value })}><option value=${OWN}>a text of your own</option>${data && data.named.map((each) => html`<option key=${each.name} value=${each.name}>${words(each)}</option>`)}</select></label>
       <label>Orders of arrival to pack nodes by <input type="number" min="0" max=${MOST_SEEDS} value=${form.seeds} onInput=${(event) => change({ seeds: event.target.value })} aria-describedby="seeds-help" /></label>
-      <button type="submit" class="primary" aria-keyshortcuts="s" disabled=${state.at === "running" || (form.name === OWN && !text.trim())}>Compare</button>
-      ${form.name === OWN && html`<label class="button">Open a file…<input type="file" class="hidden" accept=".yaml,.yml,.json" onChange=${async (event) => {
-        const [chosen] = event.target.files;
-        if (chosen) change({ text: await chosen.text(), from: chosen.name });
-        event.target.value = "";
-      }} /></label>`}
+      <button type="submit" class="primary" aria-keyshortcuts="s" disabled=${state.at === "asking" || (form.name === OWN && !text.trim())}>Compare</button>
+      ${form.name === OWN && html`<${FileButton} take=${(from, content) => change({ text: content, from })} />`}
       <p class="quiet wide" id="seeds-help">For each order, nodes are taken away until the pods no longer fit: how many do the rules need? 0 leaves it out.</p>
       ${form.name === OWN && html`<label class="editor wide">A Policy or a KubeSchedulerConfiguration, YAML or JSON${form.from ? ` (from ${form.from})` : ""}
         <textarea rows="12" spellcheck="false" autocapitalize="off" value=${text} onInput=${(event) => change({ text: event.target.value, from: "" })}></textarea></label>`}
     </form>
     ${error && html`<${Failure} error=${error} />`}
     <section class="outcome" aria-label="What differs" aria-live="polite">
-      ${state.at === "running" && html`<p role="status" class="running"><progress max=${Math.max(1, state.total)} value=${state.done}></progress> Placing the pods anew: step ${number(state.done)} of ${number(state.total)} <button type="button" onClick=${() => abort.current.abort()}>Stop</button></p>`}
-      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
-      ${state.at === "compared" && html`<${Answer} result=${state.result} />`}
+      <${Asked} state=${state} what="Placing the pods anew: step" />
+      ${state.at === "answered" && html`<${Answer} result=${state.answer.result} />`}
     </section>`;
 }

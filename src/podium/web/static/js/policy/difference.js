@@ -1,11 +1,10 @@
 // Which placements other rules would change.
 import { html } from "../dom.js";
 import { counted, number } from "../format.js";
-import { nodeLink, podLink } from "../router.js";
+import { place } from "../plan/map.js";
+import { podLink } from "../router.js";
 
 const SHOWN = 200;
-
-const place = (name) => (name ? html`<a href=${nodeLink(name)}>${name}</a>` : html`<span class="quiet">nowhere</span>`);
 
 function Counts({ result }) {
   const boxes = [

@@ -1,8 +1,9 @@
 // The rules: change weights or the whole text, see which placements would change, then apply.
-import { getJson, sendForLines, sendJson, useAnswer } from "../api.js";
-import { html, useEffect, useRef, useState } from "../dom.js";
+import { getJson, sendJson, useAnswer } from "../api.js";
+import { html, useState } from "../dom.js";
 import { Failure, Loading } from "../notices.js";
-import { breakable, number } from "../format.js";
+import { breakable } from "../format.js";
+import { Asked, useComparison } from "../questions.js";
 import { Difference } from "./difference.js";
 import { Weights } from "./weights.js";
 
@@ -29,18 +30,11 @@ function Editor({ text, setText, kind }) {
     <p id="editor-help" class="quiet">This is what runs now, written as a ${kind}. Keep a copy: it works with every other command as well.</p>`;
 }
 
-function Running({ progress, stop }) {
-  const { done, total } = progress;
-  return html`<p role="status" class="running"><progress max=${Math.max(1, total)} value=${done}></progress> Placing the pods again: ${number(done)} of ${number(total)} <button type="button" onClick=${stop}>Stop</button></p>`;
-}
-
 function RulesForm({ found, profile, onApplied }) {
   const [tab, setTab] = useState("weights");
   const [weights, setWeights] = useState(weightsOf(profile));
   const [text, setText] = useState(found.text);
-  const [state, setState] = useState({ at: "idle" });
-  const abort = useRef(null);
-  useEffect(() => () => abort.current && abort.current.abort(), []);
+  const [state, compare, setState] = useComparison("/what-if");
   const current = weightsOf(profile);
   const changed = Object.fromEntries(Object.entries(weights).filter(([name, weight]) => weight !== current[name]));
   const wish = tab === "weights" ? { weights: changed, scheduler: profile.scheduler } : { text };
@@ -51,22 +45,6 @@ function RulesForm({ found, profile, onApplied }) {
     setText(found.text);
     setState({ at: "idle" });
   };
-  const compare = async () => {
-    abort.current = new AbortController();
-    setState({ at: "running", done: 0, total: 0 });
-    let last = null;
-    try {
-      await sendForLines("/what-if", wish, (line) => {
-        last = line;
-        if (line.total !== undefined) setState({ at: "running", ...line });
-      }, abort.current.signal);
-      if (last && last.error) throw new Error(last.error);
-      if (!last || !last.result) throw new Error("The comparison ended without a result.");
-      setState({ at: "compared", result: last.result, text: last.text, wish: asked });
-    } catch (error) {
-      setState(error.name === "AbortError" ? { at: "idle" } : { at: "failed", error });
-    }
-  };
   const apply = async () => {
     try {
       const next = await sendJson("PUT", "/profile", wish);
@@ -75,7 +53,7 @@ function RulesForm({ found, profile, onApplied }) {
       setState({ at: "failed", error });
     }
   };
-  const ready = state.at === "compared" && state.wish === asked;
+  const ready = state.at === "answered" && state.about === asked;
   return html`<div class="rules">
     <section class="edit" aria-label="The rules">
       <${Tabs} tab=${tab} setTab=${setTab} kind=${found.kind} />
@@ -85,16 +63,15 @@ function RulesForm({ found, profile, onApplied }) {
           : html`<${Editor} text=${text} setText=${setText} kind=${found.kind} />`}
       </div>
       <div class="actions">
-        <button type="button" class="primary" aria-keyshortcuts="s" disabled=${!touched || state.at === "running"} onClick=${compare}>See what would change</button>
+        <button type="button" class="primary" aria-keyshortcuts="s" disabled=${!touched || state.at === "asking"} onClick=${() => compare(wish, asked)}>See what would change</button>
         ${found.readOnly ? html`<span class="quiet">These pages are read-only.</span>` : html`<button type="button" disabled=${!ready} onClick=${apply}>Apply</button>`}
         <button type="button" disabled=${!touched} onClick=${reset}>Reset</button>
       </div>
       <p class="quiet">${ready ? "Applying decides the next pods by these rules; nothing that runs is moved." : touched ? "Nothing is applied before you have seen what would change." : "Change something to compare it with what runs now."}</p>
     </section>
     <section class="outcome" aria-label="What would change" aria-live="polite">
-      ${state.at === "failed" && html`<${Failure} error=${state.error} />`}
-      ${state.at === "running" && html`<${Running} progress=${state} stop=${() => abort.current.abort()} />`}
-      ${state.at === "compared" && html`<${Difference} result=${state.result} stale=${!ready} text=${state.text} />`}
+      <${Asked} state=${state} what="Placing the pods again:" />
+      ${state.at === "answered" && html`<${Difference} result=${state.answer.result} stale=${!ready} text=${state.answer.text} />`}
       ${state.at === "idle" && html`<${Predicates} profile=${profile} />`}
     </section>
   </div>`;
