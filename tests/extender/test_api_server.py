@@ -1,4 +1,4 @@
-"""The extender follows an API server through lists, watches, disconnects and errors."""
+"""The extender follows an API server and binds there; how lists and watches go on is for `kube`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,10 @@ class Api:
 
     def __init__(self) -> None:
         self.lists: dict[str, list[Any]] = {"nodes": [], "pods": []}
-        self.version = 1
-        self.listed = 0
-        self.watched: list[str] = []
         self.bound: list[tuple[str, Any]] = []
         self.binding: tuple[int, Any] = (201, {})
         self.tokens: set[str] = set()
-        self.refusals = 0
         self._streams: dict[str, asyncio.Queue[bytes | None]] = {}
-        self._all: list[asyncio.Queue[bytes | None]] = []
         self._ended = False
 
     def app(self) -> web.Application:
@@ -45,27 +40,16 @@ class Api:
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         self.tokens.add(request.headers.get("Authorization", ""))
-        if self.refusals:
-            self.refusals -= 1
-            return web.json_response({"message": "not now"}, status=503)
         kind = request.match_info["kind"]
         if "watch" in request.query:
             return await self._watch(request, kind)
-        self.listed += 1
-        items = self.lists[kind]
-        if kind == "nodes" and len(items) > 1 and "continue" not in request.query:
-            about = {"resourceVersion": str(self.version), "continue": "more"}
-            return web.json_response({"metadata": about, "items": items[:1]})
-        start = 1 if "continue" in request.query else 0
-        about = {"resourceVersion": str(self.version)}
-        return web.json_response({"metadata": about, "items": items[start:]})
+        found = {"metadata": {"resourceVersion": "1"}, "items": self.lists[kind]}
+        return web.json_response(found)
 
     async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
-        self.watched.append(f"{kind}@{request.query['resourceVersion']}")
         stream = web.StreamResponse()
         await stream.prepare(request)
         queue = self._streams[kind] = asyncio.Queue()
-        self._all.append(queue)
         while not self._ended and (text := await queue.get()) is not None:
             await stream.write(text)
         return stream
@@ -75,22 +59,15 @@ class Api:
         status, body = self.binding
         return web.json_response(body, status=status)
 
-    async def tell(self, kind: str, event: str, thing: Any, *, cut: int = 0) -> None:
-        """An event, in two pieces if it is to be cut."""
+    async def tell(self, kind: str, event: str, thing: Any) -> None:
         await eventually(lambda: kind in self._streams)
         text = json.dumps({"type": event, "object": thing}).encode() + b"\n"
-        for piece in (text[:cut], text[cut:]) if cut else (text,):
-            self._streams[kind].put_nowait(piece)
-
-    async def hang_up(self, kind: str) -> None:
-        """The server ends the watch."""
-        await eventually(lambda: kind in self._streams)
-        self._streams.pop(kind).put_nowait(None)
+        self._streams[kind].put_nowait(text)
 
     def end(self) -> None:
         """All watches end, those as well that are only about to begin."""
         self._ended = True
-        for queue in self._all:
+        for queue in self._streams.values():
             queue.put_nowait(None)
 
 
@@ -127,14 +104,14 @@ def residents(state: ExtenderState, node: str) -> list[str]:
     return [pod.key for pod in columns.pods.residents[columns.nodes.row_of[node]]]
 
 
-def test_lists_come_in_pages_and_events_after_them() -> None:
+def test_lists_and_events_become_nodes_and_pods() -> None:
     async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
         await eventually(lambda: api_server.synced)
         assert state.has_node("a")
         assert state.has_node("b")
         assert residents(state, "a") == ["d/p"]
 
-        await api.tell("nodes", "ADDED", thing("c", 5), cut=20)
+        await api.tell("nodes", "ADDED", thing("c", 5))
         await eventually(lambda: state.has_node("c"))
         await api.tell("nodes", "DELETED", thing("c", 6))
         await eventually(lambda: not state.has_node("c"))
@@ -155,51 +132,6 @@ def test_lists_come_in_pages_and_events_after_them() -> None:
     _, told = follow(steps, api)
     assert told == []
     assert api.tokens == {"Bearer secret"}
-
-
-def test_a_watch_that_ends_is_taken_up_where_it_stopped() -> None:
-    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
-        await eventually(lambda: api_server.synced)
-        await api.tell("nodes", "ADDED", thing("a", 7))
-        await api.tell("nodes", "BOOKMARK", {"metadata": {"resourceVersion": "9"}})
-        await eventually(lambda: state.has_node("a"))
-        await api.hang_up("nodes")
-        await eventually(lambda: "nodes@9" in api.watched)
-
-    api, _ = follow(steps)
-    assert api.listed == 2  # nodes and pods, once each
-
-
-@pytest.mark.parametrize("code", [410, 500])
-def test_an_error_in_a_watch(code: int) -> None:
-    async def steps(api: Api, api_server: ClusterFollower, state: ExtenderState) -> None:
-        await eventually(lambda: api_server.synced)
-        await api.tell("nodes", "ADDED", thing("old", 2))
-        await eventually(lambda: state.has_node("old"))
-        api.lists["nodes"], api.version = [thing("new", 20)], 20
-        await api.tell("nodes", "ERROR", {"code": code, "message": "too old"})
-        if code == 410:
-            await eventually(lambda: state.has_node("new"))
-            assert not state.has_node("old")
-        await eventually(lambda: f"nodes@{20 if code == 410 else 2}" in api.watched)
-
-    _, told = follow(steps)
-    assert bool(told) == (code != 410)
-
-
-def test_an_api_server_that_refuses_is_asked_again() -> None:
-    async def steps(_: Api, api_server: ClusterFollower, __: ExtenderState) -> None:
-        assert not api_server.synced
-        await eventually(lambda: api_server.synced)
-
-    api = Api()
-    api.refusals = 3
-    _, told = follow(steps, api)
-    # Each list says once that it fails, however often.
-    assert sorted(told) == [
-        "/api/v1/nodes: not now; trying again",
-        "/api/v1/pods: not now; trying again",
-    ]
 
 
 def test_what_was_bound_counts_at_once() -> None:

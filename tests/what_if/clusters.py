@@ -38,6 +38,24 @@ def workload(kind: str, name: str, replicas: int | None = 2, cpu: str = "1", **m
     return made
 
 
+def owned(kind: str, owner: str, name: str, api: str = "apps/v1", **spec: Any) -> Item:
+    """A running pod of a cluster whose owner is known by its reference only."""
+    reference = {"apiVersion": api, "kind": kind, "name": owner, "uid": f"uid-{owner}"}
+    metadata = {
+        "labels": {"app": owner},
+        "uid": f"uid-{name}",
+        "ownerReferences": [{**reference, "controller": True}],
+    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    own = pod_spec(**{"nodeName": "n1", **spec})
+    return manifest("Pod", name, metadata=metadata, spec=own, status=status)
+
+
+def with_claim(name: str) -> Item:
+    """The volumes of a pod that has one claim."""
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
+
+
 def chosen(**more: Any) -> ChosenProfiles:
     return ProfileSource(environment={}, **more).choose()
 

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manifests import budget
+from manifests import budget, listed
 from podium.lab.api.resources import STORED
 from podium.virtual_cluster.cluster import SimulatedCluster
 from what_if.clusters import Item, chosen, documents, node, workload
@@ -30,7 +30,7 @@ def random_case(seed: int, folder: Path) -> Case:
     items = _nodes(rng) + _workloads(rng)
     settled = at_rest(items, seed)
     file = folder / f"cluster-{seed}.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": settled}))
+    file.write_text(json.dumps(listed(settled)))
     return _with_change(rng, seed, settled, file, folder)
 
 

@@ -7,16 +7,27 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from manifests import claim, listed, manifest, priority_class
 from podium.errors import InputError
 from podium.what_if.plan.changes import parse_change
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
-from what_if.clusters import Item, chosen, documents, node, planned, pod, pod_spec, workload
+from what_if.clusters import (
+    Item,
+    chosen,
+    documents,
+    node,
+    owned,
+    planned,
+    pod,
+    pod_spec,
+    with_claim,
+    workload,
+)
 from what_if.messy_cluster import messy_cluster
 from what_if.random_clusters import random_case
 
@@ -27,19 +38,6 @@ NODES = [node("n1"), node("n2")]
 def from_case(name: str, flag: str, text: str) -> Plan:
     found = cluster_documents([str(CASES / name)])
     return plan(found.documents, [parse_change(flag, text)], chosen())
-
-
-def owned(kind: str, owner: str, name: str, api: str = "apps/v1", **spec: Any) -> Item:
-    """A running pod of a cluster whose owner is known by its reference only."""
-    made = pod(name, **{"nodeName": "n1", **spec})
-    reference = {"apiVersion": api, "kind": kind, "name": owner, "uid": f"uid-{owner}"}
-    made["metadata"] |= {
-        "uid": f"uid-{name}",
-        "ownerReferences": [{**reference, "controller": True}],
-    }
-    made["metadata"]["labels"] = {"app": owner}
-    ready = [{"type": "Ready", "status": "True"}]
-    return {**made, "status": {"phase": "Running", "conditions": ready}}
 
 
 def test_a_pod_whose_replica_set_was_not_dumped_finds_no_node() -> None:
@@ -121,8 +119,7 @@ def test_a_priority_class_that_was_not_dumped_is_that_of_its_pods() -> None:
 
 
 def test_a_claim_that_was_not_dumped_is_not_known() -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
-    running = owned("StatefulSet", "db", "db-0", volumes=[volume])
+    running = owned("StatefulSet", "db", "db-0", **with_claim("data-db-0"))
 
     found = planned([*NODES, running], "drain n1")
 
@@ -143,15 +140,11 @@ def test_a_claim_that_was_not_dumped_is_not_known() -> None:
 def test_what_a_claim_needs_and_was_not_dumped_is_not_known(
     spec: Item, unknown: str, kind: str
 ) -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    about: Item = {"name": "data", "namespace": "default", "uid": "uid-data"}
-    about["annotations"] = (
-        {"pv.kubernetes.io/bind-completed": "yes"} if "volumeName" in spec else {}
-    )
-    claim: Item = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": about}
-    claim["spec"] = {"accessModes": ["ReadWriteOnce"], **spec}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"} if "volumeName" in spec else {}
+    made = claim("data", **spec)
+    made["metadata"] |= {"uid": "uid-data", "annotations": bound}
 
-    found = planned([*NODES, owned("Job", "a", "a-1", volumes=[volume]), claim], "drain n1")
+    found = planned([*NODES, owned("Job", "a", "a-1", **with_claim("data")), made], "drain n1")
 
     assert [each.unknown for each in found.pending] == [f"{unknown}, which is not in the input"]
     assert f"the {kind} of 1 pod" in found.notes[0]
@@ -219,12 +212,7 @@ def test_the_clock_starts_at_the_time_of_the_input() -> None:
 
 
 def test_pods_of_jobs_run_on() -> None:
-    job: Item = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "sum", "namespace": "default"},
-        "spec": {"template": {"spec": pod_spec("3", restartPolicy="Never")}},
-    }
+    job = manifest("Job", "sum", spec={"template": {"spec": pod_spec("3", restartPolicy="Never")}})
 
     found = planned([*NODES, job, pod("other", "2")], "drain n1", "drain n2")
 
@@ -233,12 +221,7 @@ def test_pods_of_jobs_run_on() -> None:
 
 
 def test_a_controller_that_fails_is_named() -> None:
-    quota: Item = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "few", "namespace": "default"},
-        "spec": {"hard": {"pods": "1"}},
-    }
+    quota = manifest("ResourceQuota", "few", spec={"hard": {"pods": "1"}})
     running = owned("Workflow", "a", "a-1", "argoproj.io/v1alpha1")
 
     found = planned([*NODES, quota, running, owned("ReplicaSet", "b", "b-1")], "drain n1")
@@ -270,14 +253,8 @@ def test_a_pending_pod_that_is_replaced_was_pending_before() -> None:
 def test_a_victim_is_counted_once(tmp_path: Path) -> None:
     """The victims stop slowly, and the preemptor is tried again meanwhile."""
     file = tmp_path / "urgent.json"
-    urgent: Item = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "urgent"},
-        "value": 1000,
-    }
-    items = [urgent, *(pod(f"vip-{n}", cpu="3", priorityClassName="urgent") for n in range(4))]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    pods = [pod(f"vip-{n}", cpu="3", priorityClassName="urgent") for n in range(4)]
+    file.write_text(json.dumps(listed([priority_class("urgent", 1000), *pods])))
     web = workload("Deployment", "web", 8, terminationGracePeriodSeconds=600)
 
     found = planned([*NODES, web], f"apply {file}")
@@ -290,17 +267,9 @@ def test_a_victim_is_counted_once(tmp_path: Path) -> None:
 # --- with and without owners --------------------------------------------------------------------
 
 _OWNERS = frozenset(
-    {
-        "Deployment",
-        "ReplicaSet",
-        "ReplicationController",
-        "StatefulSet",
-        "Job",
-        "ControllerRevision",
-    }
+    {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Job"}
+    | {"ControllerRevision"}
 )
-
-
 #: All but nodes and pods.
 _ALL = frozenset({each["kind"] for each in messy_cluster()} - {"Node", "Pod"})
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import manifests
 from cli.conftest import Podium
 from control_plane.harness import ADMIN, PODS, ControlPlane, free_port
 from waiting import until
@@ -36,24 +37,16 @@ def pods(rng: random.Random, prefix: str, count: int) -> list[dict[str, Any]]:
 def _pod(rng: random.Random, name: str) -> dict[str, Any]:
     """A pod that wants some room, and perhaps to be away from its equals."""
     app = rng.choice(("red", "blue"))
-    spec: dict[str, Any] = {
-        "containers": [
-            {
-                "name": "main",
-                "image": "app:1",
-                "resources": {"requests": {"cpu": f"{rng.randint(2, 12)}00m"}},
-            }
-        ]
-    }
+    made = manifests.pod(name, f"{rng.randint(2, 12)}00m", labels={"app": app})
     draw = rng.random()
     selector = {"matchLabels": {"app": app}}
     if draw < 0.3:
         term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
-        spec["affinity"] = {
+        made["spec"]["affinity"] = {
             "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         }
     elif draw < 0.5:
-        spec["topologySpreadConstraints"] = [
+        made["spec"]["topologySpreadConstraints"] = [
             {
                 "maxSkew": 1,
                 "topologyKey": ZONE,
@@ -61,16 +54,11 @@ def _pod(rng: random.Random, name: str) -> dict[str, Any]:
                 "labelSelector": selector,
             }
         ]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": app}},
-        "spec": spec,
-    }
+    return made
 
 
 def listed(items: list[dict[str, Any]]) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    return json.dumps(manifests.listed(items))
 
 
 def nodes_of(plane: ControlPlane) -> dict[str, str]:

@@ -14,9 +14,8 @@ from podium.what_if.consolidate.consolidate import Consolidation, consolidate
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
-from what_if.clusters import Item, chosen, documents, node, pod, workload
+from what_if.clusters import Item, chosen, documents, node, owned, pod, with_claim, workload
 from what_if.random_clusters import random_case
-from what_if.test_absence import owned
 from what_if.test_against_lab import _at_rest
 
 
@@ -76,9 +75,9 @@ def test_what_holds_a_node_is_named(items: list[Item], reason: str) -> None:
 
 
 def test_a_claim_that_was_not_dumped_holds_its_node() -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
+    running = owned("StatefulSet", "db", "db-0", **with_claim("data-db-0"))
 
-    found = consolidated([*NODES[:2], owned("StatefulSet", "db", "db-0", volumes=[volume])])
+    found = consolidated([*NODES[:2], running])
 
     assert [(each.pod, each.reason) for each in found.held] == [
         ("default/db-0", "it depends on claim data-db-0, which is not in the input")

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 import yaml
 
-from manifests import budget
+from manifests import budget, priority_class
 from podium.errors import InputError
 from podium.what_if.plan.changes import NodeSelection, ReplaceNodes
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
-from what_if.clusters import Item, changes, chosen, documents, node, planned, pod, workload
+from what_if.clusters import changes, chosen, documents, node, planned, pod, workload
 
 NODES = [node("n1", "a"), node("n2", "b"), node("n3", "c")]
 
@@ -239,12 +239,7 @@ def test_a_pool_is_replaced_so_many_nodes_at_a_time() -> None:
 
 
 def test_evicted_pods_are_named_with_the_pod_they_made_room_for(tmp_path: Path) -> None:
-    urgent: Item = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "urgent"},
-        "value": 1000,
-    }
+    urgent = priority_class("urgent", 1000)
     file = tmp_path / "urgent.yaml"
     file.write_text(yaml.safe_dump(pod("vip", cpu="3", priorityClassName="urgent")))
 

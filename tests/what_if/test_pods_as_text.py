@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from manifests import listed
 from podium.engine.state.pod_class import class_key
 from podium.errors import InputError
 from podium.lab.contents.documents import Document
@@ -16,7 +17,7 @@ from podium.virtual_cluster.cluster import SimulatedCluster
 from podium.what_if.plan.changes import parse_change
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
-from what_if.clusters import chosen, node, pod_spec
+from what_if.clusters import chosen, node, owned
 from what_if.random_clusters import random_case
 
 SEEDS = range(3)
@@ -53,16 +54,15 @@ def without_versions(cluster: SimulatedCluster) -> list[object]:
 
 
 def running(name: str, **container: object) -> dict[str, object]:
-    spec = pod_spec(nodeName="a")
-    spec["containers"][0] |= container
-    about = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "3"}
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec, "status": status}
+    made = owned("Job", "sum", name, "batch/v1", nodeName="a")
+    made["spec"]["containers"][0] |= container
+    made["metadata"]["resourceVersion"] = "3"
+    return made
 
 
 def loaded(folder: Path, cluster: SimulatedCluster, *pods: dict[str, object]) -> None:
     file = folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("a"), *pods]}))
+    file.write_text(json.dumps(listed([node("a"), *pods])))
     cluster.load(cluster_documents([str(file)]).documents)
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from manifests import budget
+from manifests import budget, listed, priority_class
 from podium.library.reading import read
 from podium.objects.reading.collection import Objects
 from podium.what_if.survive.survive import DomainLoss, survive
-from what_if.clusters import Item, chosen, node, planned, pod, workload
+from what_if.clusters import Item, chosen, node, owned, planned, pod, with_claim, workload
 
 ZONE = "topology.kubernetes.io/zone"
 
 
 def objects_of(tmp_path: Path, items: list[Item]) -> Objects:
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    file.write_text(json.dumps(listed(items)))
     return read([str(file)])
 
 
@@ -83,18 +83,17 @@ def test_budgets_that_are_not_met(tmp_path: Path, spec: dict[str, Any], wanted: 
 
 
 def test_evicted_pods_are_created_anew(tmp_path: Path) -> None:
-    urgent: Item = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "urgent"},
-        "value": 1000,
-    }
     vip = workload("Deployment", "vip", 1, cpu="3", priorityClassName="urgent")
     zone_a = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 100, "preference": {"matchExpressions": [
             {"key": ZONE, "operator": "In", "values": ["a"]}]}}]}}  # fmt: skip
     vip["spec"]["template"]["spec"]["affinity"] = zone_a
-    items = [*NODES[:2], urgent, vip, workload("Deployment", "web", 1, cpu="3")]
+    items = [
+        *NODES[:2],
+        priority_class("urgent", 1000),
+        vip,
+        workload("Deployment", "web", 1, cpu="3"),
+    ]
 
     found = losses(tmp_path, items)["a"]
 
@@ -144,28 +143,17 @@ def test_replica_sets_speak_for_deployments_that_are_not_in_the_input(tmp_path: 
     ]
 
 
-def owned(name: str, **spec: Any) -> Item:
-    """A running pod of a replica set that is not in the input."""
-    made = pod(name, **{"nodeName": "n1", **spec})
-    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-web"}
-    made["metadata"] |= {
-        "uid": f"uid-{name}",
-        "ownerReferences": [{**reference, "controller": True}],
-    }
-    return {**made, "status": {"phase": "Running"}}
-
-
 def test_terminating_pods_of_a_lost_node_go_anyway(tmp_path: Path) -> None:
-    leaving = owned("web-1")
+    leaving = owned("ReplicaSet", "web", "web-1")
     leaving["metadata"]["deletionTimestamp"] = "2026-11-17T20:00:00Z"
 
-    found = losses(tmp_path, [*NODES, leaving, owned("web-2")])
+    found = losses(tmp_path, [*NODES, leaving, owned("ReplicaSet", "web", "web-2")])
 
     assert (found["a"].pods, found["a"].replaced, found["a"].left) == (1, 1, [])
 
 
 def test_pods_of_other_schedulers_are_not_known(tmp_path: Path) -> None:
-    found = losses(tmp_path, [*NODES, owned("web-1", schedulerName="volcano")])
+    found = losses(tmp_path, [*NODES, owned("ReplicaSet", "web", "web-1", schedulerName="volcano")])
 
     assert [(each.pod, each.unknown) for each in found["a"].left] == [
         ("default/web-1", "scheduler volcano")
@@ -174,9 +162,9 @@ def test_pods_of_other_schedulers_are_not_known(tmp_path: Path) -> None:
 
 
 def test_pods_whose_claims_were_not_dumped_are_not_known(tmp_path: Path) -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    running = owned("ReplicaSet", "web", "web-1", **with_claim("data"))
 
-    found = losses(tmp_path, [*NODES, owned("web-1", volumes=[volume])])
+    found = losses(tmp_path, [*NODES, running])
 
     assert [each.unknown for each in found["a"].left] == ["claim data, which is not in the input"]
 
@@ -184,7 +172,7 @@ def test_pods_whose_claims_were_not_dumped_are_not_known(tmp_path: Path) -> None
 @pytest.mark.parametrize("kind", ["Node", "DaemonSet"])
 def test_pods_of_a_lost_node_are_not_missed(tmp_path: Path, kind: str) -> None:
     """A static pod and one of a daemon set go with their node: nobody wants them elsewhere."""
-    static = owned("proxy-n1")
+    static = owned("ReplicaSet", "web", "proxy-n1")
     static["metadata"]["ownerReferences"][0]["kind"] = kind
 
     found = losses(tmp_path, [*NODES, static])
@@ -193,7 +181,14 @@ def test_pods_of_a_lost_node_are_not_missed(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_workload_that_was_not_dumped_wants_the_pods_it_has(tmp_path: Path) -> None:
-    found = losses(tmp_path, [*NODES, owned("web-1", cpu="4"), owned("web-2", nodeName="n2")])
+    found = losses(
+        tmp_path,
+        [
+            *NODES,
+            owned("ReplicaSet", "web", "web-1", cpu="4"),
+            owned("ReplicaSet", "web", "web-2", nodeName="n2"),
+        ],
+    )
 
     assert [(each.name, each.wanted, each.at_once) for each in found["a"].workloads] == [
         ("ReplicaSet/default/web", 2, 1)
@@ -205,7 +200,7 @@ def test_nodes_without_labels_are_lost_one_after_the_other(tmp_path: Path) -> No
     for each in bare:
         del each["metadata"]["labels"]
 
-    found = losses(tmp_path, [*bare, owned("web-1")], "node")
+    found = losses(tmp_path, [*bare, owned("ReplicaSet", "web", "web-1")], "node")
 
     assert {value: loss.replaced for value, loss in found.items()} == {"n1": 1, "n2": 0}
 
@@ -219,7 +214,7 @@ def test_the_end_of_a_label_stands_for_it(tmp_path: Path) -> None:
 
 def test_important_workloads_come_first(tmp_path: Path) -> None:
     small = [node("n1", "a", cpu="8"), node("n2", "b", cpu="1")]
-    pods = [owned(f"web-{n}", cpu="2", priority=n * 10) for n in (1, 3, 2)]
+    pods = [owned("ReplicaSet", "web", f"web-{n}", cpu="2", priority=n * 10) for n in (1, 3, 2)]
 
     found = losses(tmp_path, [*small, *pods])
 
