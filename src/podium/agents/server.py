@@ -57,7 +57,7 @@ class PagedAnswers:
         self._handles = 0
 
     def first_page(self, lines: Iterable[str]) -> str:
-        """The beginning of an answer; its last line tells how to get the rest."""
+        """The beginning of an answer; its last line says how to get the rest."""
         return self._page([line.rstrip() for line in lines])
 
     def next_page(self, handle: str) -> str:

@@ -176,7 +176,7 @@ def filtered(reply: FilterReply, extender: Extender) -> Filtered:
 
 @dataclass(slots=True)
 class ExtenderRequest:
-    """A request whose parts are not decoded yet; *lower* tells that its keys are lower-case."""
+    """A request whose parts are not decoded yet; *lower* means that its keys are lower-case."""
 
     lower: bool
     parts: dict[str, msgspec.Raw]
@@ -227,7 +227,7 @@ def decode_names(raw: msgspec.Raw) -> list[str]:
 def decode_victims(raw: msgspec.Raw | None, *, whole: bool) -> dict[str, tuple[list[str], int]]:
     """The uids of victims by node, each with the number of violated disruption budgets.
 
-    *whole* tells that the request holds pods and not just their uids.
+    *whole* means that the request holds pods and not just their uids.
     """
     found = {}
     for node, entry in _mapping_of(raw).items():

@@ -181,7 +181,7 @@ def _label_set(pod: Pod) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def _selects_any(term: PodAffinityTerm, namespace: str, label_sets: _LabelSets) -> bool:
-    """Whether the term selects a pod; a term that cannot be read is told elsewhere."""
+    """Whether the term selects a pod; a term that cannot be read is reported elsewhere."""
     try:
         selector = from_label_selector(term.label_selector)
     except SelectorError:

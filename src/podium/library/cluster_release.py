@@ -34,7 +34,7 @@ _FIRST: Final = (1, 0)
 
 
 class Versions(NamedTuple):
-    """The versions that a cluster tells; empty where it does not."""
+    """The versions that a cluster reports; empty where it does not."""
 
     server: str = ""
     scheduler: str = ""
@@ -58,12 +58,11 @@ def source_in_cluster(
     pauses: Iterable[float] = PAUSES,
     failed: Callable[[UnreachableError], None] | None = None,
 ) -> ProfileSource:
-    """The source with the generation of the cluster, which `source.notify` is told.
+    """The source with the generation of the cluster, which is passed to `source.notify`.
 
     A generation, Policy or provider that is named or configured stays. So does the default if the
-    cluster does not say which release it runs. If no answer comes, it is asked again after each of
-    the *pauses*, and *failed* is told; without any answer the release is not known, and that is an
-    error.
+    cluster does not say which release it runs. Without an answer the cluster is asked again after
+    each of the *pauses*, and *failed* is called. After the last one the error is raised.
     """
     named = source.profile or source.policy or source.provider
     if named or configured_generation(source.environment):
@@ -81,7 +80,7 @@ def source_in_cluster(
 
 
 def decided_as(versions: Versions) -> tuple[str, str]:
-    """The generation for these versions, and the sentence that says why; empty if none is told."""
+    """The generation for these versions, and a sentence that says why; both empty if none is known."""
     version = versions.scheduler or versions.server
     minor = minor_of(version)
     if minor is None or minor < _FIRST:

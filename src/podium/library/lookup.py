@@ -125,7 +125,7 @@ def _written(identity: Identity) -> str:
 
 
 class Owners:
-    """What the workloads of pods belong to, as far as the input tells."""
+    """What the workloads of pods belong to, as far as the input says."""
 
     def __init__(self, objects: Objects, of: Pod | None = None) -> None:
         """Look at the workloads of all pods, or of one pod alone."""

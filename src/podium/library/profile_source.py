@@ -106,8 +106,8 @@ def _refuse_extenders(chosen: ChosenProfiles) -> None:
     if urls:
         named = ", ".join(sorted(urls))
         raise InputError(
-            f"the snapshot names extenders ({named}), which are asked only if told",
-            hint="--ask-extenders asks them; --config and --policy decide without its profile",
+            f"the snapshot names extenders ({named}), which are asked only with --ask-extenders",
+            hint="add it; or --config or --policy, which decide without its profile",
         )
 
 

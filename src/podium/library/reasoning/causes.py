@@ -46,7 +46,7 @@ def find_causes(
     *row_by_row* every row is asked, which is slower and gives the same.
     """
     if decision.error:
-        return ()  # the attempt failed as a whole, whatever single nodes were told
+        return ()  # the attempt failed as a whole, whatever the verdicts on single nodes
     search = _Search(view, pod, profile, row_by_row=row_by_row)
     codes = decision.codes
     for code in np.bincount(codes[codes > 0]).nonzero()[0].tolist():

@@ -70,8 +70,8 @@ def find_trace(
 ) -> DecisionTrace:
     """The steps of a decision that was made with recording.
 
-    The arithmetic is found for the *scored* nodes. With *asked*, it is also told what each rule
-    said about that node.
+    The arithmetic is found for the *scored* nodes. With *asked*, the trace has the answer of each
+    rule about that node.
     """
     if decision.error or decision.held is not None or decision.refused is not None:
         return DecisionTrace(prepared=tuple(_prepared(view, pod, profile)))

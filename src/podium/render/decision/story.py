@@ -197,7 +197,7 @@ def _victims(decision: Decision, ended: Mapping[str, float]) -> tuple[StoryVicti
 
 _QUEUES: Final = {
     "active": "is in line and is tried as soon as it is its turn",
-    "backoff": "rests before the next attempt",
+    "backoff": "waits for the end of its backoff",
     "unschedulable": "waits for a change of the cluster",
     "gated": "is held back and not tried at all",
 }

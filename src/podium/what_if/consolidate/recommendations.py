@@ -1,7 +1,7 @@
 """Other requests for workloads, as tools recommend them.
 
-Read from the JSON of krr, from VerticalPodAutoscaler objects, from the answer of a Prometheus query
-or of the metrics API, or from a CSV of one's own.
+Sources are the JSON of krr, VerticalPodAutoscaler objects, the answer of a Prometheus query or of
+the metrics API, and a CSV of your own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Recommendation:
     """What one container of a workload should request."""
 
     namespace: str
-    #: Empty if the source does not tell; then any workload of the name is meant.
+    #: Empty if the source does not say; then any workload of the name is meant.
     kind: str
     name: str
     #: Empty for all containers of the workload.

@@ -167,7 +167,7 @@ def delete_pods(pods: Sequence[Pod]) -> str:
 
 
 def pod_of_template(pod: Pod) -> Pod:
-    """A pod with what the template of its workload says, as far as the pod tells.
+    """A pod with what the template of its workload says, as far as the pod shows it.
 
     Admission adds tolerations of node conditions to pods; a list is set as a whole where the
     template may have none.

@@ -1,9 +1,10 @@
 """Objects in the place of those that pods of a cluster refer to and that the input does not have.
 
 A dump of nodes and pods has no replica sets, but the pods say whose they are: their controllers
-exist in the cluster and create them anew. What the pods tell of an object is written into a
-stand-in for it: controllers and admission find what they would find in the cluster. Of the volume
-of a claim the pods tell nothing: such a pod finds no node, and the plan says what it does not know.
+exist in the cluster and create them anew. What the pods say about an object is written into a
+stand-in for it: controllers and admission find what they would find in the cluster. The pods say
+nothing about the volume of a claim. A pod with that claim finds no node, and the plan says what it
+does not know.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class StandIns:
 
 
 def stand_ins(documents: Sequence[Document]) -> StandIns:
-    """What is missing from the objects of a cluster, as far as its pods tell."""
+    """What is missing from the objects of a cluster, as far as its pods show."""
     found = StandIns(kinds={each.kind for each in documents})
     pods = list(_references(documents))
     found.is_dump = any(pod.metadata.uid for pod in pods) or any(

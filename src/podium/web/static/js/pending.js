@@ -11,7 +11,7 @@ import { groupLink, nodeLink, podLink } from "./router.js";
 
 const POOLS = {
   active: ["about to be tried", "In line: it is tried as soon as it is its turn."],
-  backoff: ["resting", "Tried, and resting a little before the next attempt."],
+  backoff: ["in backoff", "Tried; the next attempt waits for the end of its backoff."],
   unschedulable: ["waiting for a change", "Fits nowhere; it is tried again when something changes that could help."],
   gated: ["held back", "Something keeps it from being tried at all."],
   "in flight": ["being placed", "Being decided or bound right now."],
@@ -26,7 +26,7 @@ export function Wakes({ waiting }) {
   return html`<details class="wakes"><summary>What would wake it</summary>
     <ul>
       ${waiting.gatedBy && html`<li>${waiting.gatedBy} holds it back.</li>`}
-      ${waiting.backoffUntil && html`<li>It rests until ${clock(Date.parse(waiting.backoffUntil) / 1000)}.</li>`}
+      ${waiting.backoffUntil && html`<li>Its backoff ends at ${clock(Date.parse(waiting.backoffUntil) / 1000)}.</li>`}
       ${events.map((each) => html`<li key=${each.plugin}><strong>${each.plugin === "*" ? "any rule" : each.plugin}</strong>: ${each.events.join(", ")}</li>`)}
       ${waiting.retriedAt && html`<li>Without an event it is tried again at ${clock(Date.parse(waiting.retriedAt) / 1000)}.</li>`}
     </ul></details>`;
