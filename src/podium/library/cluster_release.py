@@ -80,7 +80,7 @@ def source_in_cluster(
 
 
 def decided_as(versions: Versions) -> tuple[str, str]:
-    """The generation for these versions, and a sentence that says why; both empty if none is known."""
+    """The generation for these versions, and why, in a sentence; both empty if none is known."""
     version = versions.scheduler or versions.server
     minor = minor_of(version)
     if minor is None or minor < _FIRST:
