@@ -246,7 +246,7 @@ class Cluster:
 
     async def finish(self) -> None:
         actions = self.actions
-        while actions.pre_bind or actions.volumes:  # noqa: ASYNC110  tasks of their own
+        while actions.pre_bind:  # noqa: ASYNC110  tasks of their own
             await asyncio.sleep(0)
         assert await self.workers.drain(10)
         while actions.failure_handler.retrying:  # noqa: ASYNC110  tasks of their own

@@ -11,7 +11,7 @@ import pytest
 from manifests import node, pod
 from podium.cluster.queue.entities import Pool
 from podium.scheduler.decider import LiveDecider
-from podium.scheduler.placing.volumes import VolumeBinder
+from podium.scheduler.placing.pre_bind import PreBind
 from podium.scheduler.scheduler import Scheduler
 from podium.virtual_cluster.cluster import SimulatedCluster
 from scheduler.fakes import PROFILES, Events, cluster
@@ -28,13 +28,13 @@ async def test_tasks_of_a_former_configuration_are_counted_and_cancelled(
         finally:
             ended.append("cancelled")
 
-    monkeypatch.setattr(VolumeBinder, "_run", bind_slowly)
+    monkeypatch.setattr(PreBind, "_pre_bind", bind_slowly)
     profile, _ = PROFILES["v1.37"]
     _, result = cluster().attempt(node="n1")
 
     client: Any = None
     scheduler = Scheduler(client, [profile], recorder=Events())
-    scheduler._actions.volumes.start(result, lambda _: None)
+    scheduler._actions.pre_bind.start(result, lambda *_: None)
     await asyncio.sleep(0)
 
     await scheduler.reconfigure([profile])

@@ -61,7 +61,8 @@ def run(found: Cluster, plan: VolumePlan, *changes: Any) -> list[str]:
     errors: list[str] = []
 
     async def bind() -> None:
-        found.actions.volumes.start(found.attempt(node="n1", volumes=plan)[1], errors.append)
+        result = found.attempt(node="n1", volumes=plan)[1]
+        found.actions.pre_bind.start(result, lambda error, _: errors.append(error))
         for change in changes:
             rounds = len(found.time.slept)
             while len(found.time.slept) <= rounds and not errors:  # noqa: ASYNC110
@@ -239,16 +240,16 @@ def test_cancelling_ends_the_wait_without_a_result() -> None:
 
     async def cancel() -> None:
         result = found.attempt(node="n1", volumes=BIND)[1]
-        found.actions.volumes.start(result, errors.append)
+        found.actions.pre_bind.start(result, lambda error, _: errors.append(error))
         while not found.time.slept:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        assert len(found.actions.volumes) == 1
-        await found.actions.volumes.cancel()
+        assert len(found.actions.pre_bind) == 1
+        await found.actions.pre_bind.cancel()
 
     asyncio.run(cancel())
 
     assert errors == []
-    assert len(found.actions.volumes) == 0
+    assert len(found.actions.pre_bind) == 0
 
 
 # With the binder ----------------------------------------------------------------------------------

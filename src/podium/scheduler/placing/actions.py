@@ -49,10 +49,18 @@ class Actions:
         state.set_listener(status)
         self.events = PodEvents(recorder, behaviour)
         nominates = behaviour.nominates_before_binding
+        volumes = VolumeBinder(
+            state,
+            client,
+            timeout_seconds=options.volume_seconds,
+            poll_seconds=options.volume_poll_seconds,
+            sleep=clocks.sleep,
+        )
         self.pre_bind = PreBind(
             state,
             client,
             clocks,
+            volumes,
             rng=rng,
             nominate=status.nominate_quietly if nominates else None,
         )
@@ -68,20 +76,10 @@ class Actions:
             clocks=clocks,
         )
         self.groups = GroupStatusWriter(state, client, writes, clocks.wall)
-        self.volumes = VolumeBinder(
-            state,
-            client,
-            status,
-            nominates=nominates,
-            timeout_seconds=options.volume_seconds,
-            poll_seconds=options.volume_poll_seconds,
-            sleep=clocks.sleep,
-        )
         self.binder = Binder(
             state=state,
             client=client,
             pre_bind=self.pre_bind,
-            volumes=self.volumes,
             failure_handler=self.failure_handler,
             events=self.events,
             workers=bindings,
@@ -95,7 +93,7 @@ class Actions:
     @property
     def waiting(self) -> int:
         """The number of pods in a stage before their binding."""
-        return len(self.volumes) + len(self.pre_bind)
+        return len(self.pre_bind)
 
     @property
     def is_idle(self) -> bool:
@@ -106,4 +104,3 @@ class Actions:
         """Cancel all tasks; pods in a stage before their binding are not bound."""
         await self.failure_handler.cancel()
         await self.pre_bind.cancel()
-        await self.volumes.cancel()

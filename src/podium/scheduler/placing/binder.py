@@ -1,4 +1,4 @@
-"""From a decision to a bound pod: permit and PreBind, volumes, the binding; or their undo.
+"""From a decision to a bound pod: permit, PreBind and volumes, the binding; or their undo.
 
 The scheduling loop goes on meanwhile, and the cache counts the pod on its node from the moment it
 was decided. The hard case is a binding whose answer got lost: the API server may have bound the
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from podium.scheduler.placing.pod_events import PodEvents
     from podium.scheduler.placing.pre_bind import PreBind
     from podium.scheduler.placing.tasks import WorkerPool
-    from podium.scheduler.placing.volumes import VolumeBinder
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import AttemptResult, Observer
@@ -64,7 +63,6 @@ class Binder:
         state: ClusterState,
         client: KubeApi,
         pre_bind: PreBind,
-        volumes: VolumeBinder,
         failure_handler: FailureHandler,
         events: PodEvents,
         workers: WorkerPool,
@@ -79,7 +77,6 @@ class Binder:
         self._state = state
         self._client = client
         self._pre_bind = pre_bind
-        self._volumes = volumes
         self._failure_handler = failure_handler
         self._events = events
         self._workers = workers
@@ -96,22 +93,11 @@ class Binder:
         if self._pre_bind.is_needed(result):
             self._pre_bind.start(result, partial(self._ready, turn, result))
         else:
-            self._ready(turn, result, "")
+            self._ready(turn, result, "", Stage.BIND)
 
-    def _ready(self, turn: Turn, result: AttemptResult, error: str) -> None:
+    def _ready(self, turn: Turn, result: AttemptResult, error: str, stage: Stage) -> None:
         if error:
-            self._failed(turn, result, error, Stage.PRE_BIND)
-        elif result.decision.volumes is None:
-            self._workers.submit(partial(self._bind, turn, result))
-        else:
-            # Volumes may take minutes, in which the workers bind other pods.
-            nominate = not self._pre_bind.is_needed(result)
-            done = partial(self._volumes_bound, turn, result)
-            self._volumes.start(result, done, nominate=nominate)
-
-    def _volumes_bound(self, turn: Turn, result: AttemptResult, error: str) -> None:
-        if error:
-            self._failed(turn, result, error, Stage.VOLUMES)
+            self._failed(turn, result, error, stage)
         else:
             self._workers.submit(partial(self._bind, turn, result))
 

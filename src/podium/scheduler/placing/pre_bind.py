@@ -1,8 +1,8 @@
-"""The stages between a decision and the binding: waiting for permit rules, then PreBind.
+"""The stages between a decision and the binding: waiting for permit rules, PreBind, volumes.
 
 A pod that a permit rule lets wait keeps its node and its reservations meanwhile. What reserve rules
 have set aside is carried out before the pod is bound: the rule's own step, and the annotation of
-the pod that keeps the reservation. Volumes follow, in `volumes`.
+the pod that keeps the reservation. Then its volumes are bound, which may take minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podium.engine.rows.rows import OneRow
 from podium.engine.state.reservation import PreBindSteps
 from podium.kube.errors import ApiError
 from podium.scheduler.placing.device_claims import DeviceClaims
-from podium.scheduler.placing.tasks import StageError, StageTasks
+from podium.scheduler.placing.tasks import Stage, StageError, StageTasks, error_of
 
 if TYPE_CHECKING:
     import random
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from podium.engine.state.reservation import DevicePlan
     from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
+    from podium.scheduler.placing.volumes import VolumeBinder
     from podium.scheduler.state.clock import Clocks
     from podium.scheduler.state.cluster_state import ClusterState
     from podium.scheduler.state.observers import AttemptResult
@@ -41,6 +42,7 @@ class PreBind:
         state: ClusterState,
         client: KubeApi,
         clocks: Clocks,
+        volumes: VolumeBinder,
         *,
         rng: random.Random,
         poll_seconds: float = 1.0,
@@ -49,7 +51,7 @@ class PreBind:
         """*nominate* tells others the node of a pod that waits here."""
         self._nominate = nominate
         self._state = state
-        self._client = client
+        self._client, self._volumes = client, volumes
         self.claims = DeviceClaims(state, client, clocks, rng)
         self._clocks = clocks
         self._poll_seconds = poll_seconds
@@ -59,10 +61,9 @@ class PreBind:
         """The number of pods in these stages."""
         return len(self._tasks)
 
-    def start(self, result: AttemptResult, done: Callable[[str], None]) -> None:
-        """Run the stages for a pod; *done* is called with the error, "" for none."""
-        what = f"before binding pod {result.pod.key}"
-        self._tasks.begin_stage(what, self._run(result), done)
+    def start(self, result: AttemptResult, done: Callable[[str, Stage], None]) -> None:
+        """Run the stages for a pod; *done* is called with the error, "" for none, and its stage."""
+        self._tasks.begin(self._run(result, done))
 
     def undo(self, result: AttemptResult) -> None:
         """Take back what was written for a pod that is not bound after all."""
@@ -83,9 +84,20 @@ class PreBind:
         waits, reservations = result.decision.waits, result.decision.reservations
         if waits or not reservations:
             return bool(waits)
-        return any(reserved.has_pre_bind for reserved in reservations.values())
+        reserved = reservations.values()
+        return any(each.has_pre_bind or each.volumes is not None for each in reserved)
 
-    async def _run(self, result: AttemptResult) -> None:
+    async def _run(self, result: AttemptResult, done: Callable[[str, Stage], None]) -> None:
+        pod, node, volumes = result.pod, result.decision.node, result.decision.volumes
+        assert node is not None
+        stage = Stage.PRE_BIND
+        error = await error_of(f"before binding pod {pod.key}", self._pre_bind(result))
+        if not error and volumes is not None:
+            stage, binding = Stage.VOLUMES, self._volumes.bind(pod, node, volumes)
+            error = await error_of(f"binding the volumes of pod {pod.key}", binding)
+        done(error, stage)
+
+    async def _pre_bind(self, result: AttemptResult) -> None:
         if self._nominate is not None and result.decision.node is not None:
             await self._nominate(result.pod, result.decision.node)
         await self._wait(result)

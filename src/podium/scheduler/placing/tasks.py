@@ -35,7 +35,7 @@ class StageError(Exception):
 
 
 class StageTasks:
-    """Runs one task per pod; every task ends by telling its outcome."""
+    """Runs tasks that end by themselves."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,31 +50,25 @@ class StageTasks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def begin_stage(
-        self, what: str, work: Coroutine[Any, Any, None], done: Callable[[str], None]
-    ) -> None:
-        """Start a task that calls *done* at its end with the error, "" for none."""
-        self.begin(_ended(what, work, done))
-
     async def cancel(self) -> None:
-        """Cancel all tasks, and wait until they ended; no outcome is told."""
+        """Cancel all tasks, and wait until they ended."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _ended(what: str, work: Coroutine[Any, Any, None], done: Callable[[str], None]) -> None:
+async def error_of(what: str, work: Awaitable[None]) -> str:
+    """The error of a stage, "" for none; an exception is logged with *what* was done."""
     try:
         await work
     except (StageError, ApiError) as error:
-        done(str(error))
+        return str(error)
     except Exception as bug:
         # Without an end the pod would stay assumed for ever.
         logger.exception("%s", what)
-        done(f"{type(bug).__name__}: {bug}")
-    else:
-        done("")
+        return f"{type(bug).__name__}: {bug}"
+    return ""
 
 
 Job = Callable[[], Awaitable[None]]

@@ -18,7 +18,7 @@ from podium.engine.rules.volumes.binding import (
     SELECTED_NODE,
     reaches_without_fields,
 )
-from podium.scheduler.placing.tasks import StageError, StageTasks
+from podium.scheduler.placing.tasks import StageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -27,65 +27,35 @@ if TYPE_CHECKING:
     from podium.kube.api import KubeApi
     from podium.objects.kinds.pod import Pod
     from podium.objects.kinds.storage import PersistentVolume, PersistentVolumeClaim
-    from podium.scheduler.placing.status_writers import PodStatusWriter
     from podium.scheduler.state.cluster_state import ClusterState
-    from podium.scheduler.state.observers import AttemptResult
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 
 
 class VolumeBinder:
-    """Carries out volume plans, one task per pod."""
+    """Carries out volume plans."""
 
     def __init__(
         self,
         state: ClusterState,
         client: KubeApi,
-        status: PodStatusWriter,
         *,
-        nominates: bool,
         timeout_seconds: float,
         poll_seconds: float,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        """With *nominates* the pod is nominated to its node while its volumes are bound."""
+        """Wait *timeout_seconds* for the claims of a pod, and look every *poll_seconds*."""
         self._state = state
         self._client = client
-        self._status = status
-        self._nominates = nominates
         self._timeout_seconds = timeout_seconds
         self._poll_seconds = poll_seconds
         self._sleep = sleep
-        self._tasks = StageTasks()
 
-    def __len__(self) -> int:
-        """The number of pods that wait for their volumes."""
-        return len(self._tasks)
+    async def bind(self, pod: Pod, node: str, plan: VolumePlan) -> None:
+        """Write the plan, and wait until all claims are bound.
 
-    def start(
-        self, result: AttemptResult, done: Callable[[str], None], *, nominate: bool = True
-    ) -> None:
-        """Begin to bind the claims; *done* is called with the error, "" for none.
-
-        With *nominate* the pod is nominated to its node first, if this version does that.
+        If this is cancelled, the claims stay as they are, for the next scheduler to continue.
         """
-        what = f"binding the volumes of pod {result.pod.key}"
-        self._tasks.begin_stage(what, self._run(result, nominate=nominate), done)
-
-    async def cancel(self) -> None:
-        """Cancel all tasks; the claims stay as they are, for the next scheduler to continue."""
-        await self._tasks.cancel()
-
-    async def _run(self, result: AttemptResult, *, nominate: bool) -> None:
-        decision = result.decision
-        assert decision.node is not None
-        assert decision.volumes is not None
-        if self._nominates and nominate:
-            await self._status.nominate_quietly(result.pod, decision.node)
-        await self._bind(result.pod, decision.node, decision.volumes)
-
-    async def _bind(self, pod: Pod, node: str, plan: VolumePlan) -> None:
-        """Write the plan, and wait until all claims are bound."""
         versions: dict[str, int] = {}
         for claim, volume in self._bindings(pod, plan):
             versions[volume.name] = await self._write_claim_ref(volume, claim)
