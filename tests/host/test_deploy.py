@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from control_plane.harness import ABSENT, ROOT, ControlPlane, Program, free_port
+from control_plane.harness import ROOT, ControlPlane, Program, free_port
 from podium.profiles.config.build import from_config, load_config
 from podium.profiles.policy.build import Options
 from waiting import until
@@ -458,56 +458,3 @@ def test_a_shadow_compares_and_writes_nothing(nodes: ControlPlane) -> None:
 
 def told(program: Program) -> int:
     return program.log.read_text("utf-8", "replace").count("1 placement compared, 100.0% agree")
-
-
-#: One score that both generations compute alike.
-BY_FREE_ROOM = """
-kind: KubeSchedulerConfiguration
-profiles:
-  - schedulerName: default-scheduler
-    plugins:
-      {section}:
-        disabled: [{{name: "*"}}]
-        enabled: [{{name: {plugin}, weight: 1}}]
-"""
-
-
-def by_free_room(folder: Path, version: str, plugin: str, more: str = "") -> Path:
-    file = folder / f"{plugin}.yaml"
-    text = BY_FREE_ROOM.format(section="score", plugin=plugin)
-    file.write_text(f"apiVersion: kubescheduler.config.k8s.io/{version}{text}{more}")
-    return file
-
-
-def test_a_shadow_agrees_with_the_real_kube_scheduler_beside_it(nodes: ControlPlane) -> None:
-    for name, cpu in (("n3", "8"), ("n4", "16"), ("n5", "32")):
-        nodes.add_node(name, {}, cpu)
-    if not nodes.scheduler_takes("v1beta1"):
-        pytest.skip(f"{ABSENT} a kube-scheduler with configurations of v1beta1")
-    admin = nodes.kubeconfig("admin-token")
-    client = f"clientConnection: {{kubeconfig: {admin}}}\nleaderElection: {{leaderElect: false}}\n"
-    theirs = by_free_room(nodes.folder, "v1beta1", "NodeResourcesLeastAllocated", client)
-    ours = by_free_room(nodes.folder, "v1", "NodeResourcesFit")
-    flags = [
-        f"--config={theirs}",
-        f"--authentication-kubeconfig={admin}",
-        f"--authorization-kubeconfig={admin}",
-        f"--secure-port={free_port()}",
-        f"--cert-dir={nodes.folder / 'beside'}",
-    ]
-    with (
-        applied(nodes, "shadow"),
-        running(nodes, "shadow", f"--config={ours}") as (url, program),
-        nodes.program("beside", nodes.programs / "kube-scheduler", *flags),
-    ):
-        program.wait_for("it is ready", lambda: answers(f"{url}/readyz") == "ok")
-        for number in range(12):
-            nodes.add_pod(f"w{number}", "default-scheduler", cpu="700m")
-            await_compared(url, number + 1)
-        found = json.loads(answers(f"{url}/shadow?v"))
-
-    assert found["undecided"] == 0
-    assert found["agreement"] == 1.0, found
-    assert found["same"] >= 6
-    assert all(each["why"] for each in found["differences"])
-    assert refusals(program) == []

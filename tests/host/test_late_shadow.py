@@ -100,11 +100,11 @@ def busy(pods: int = 150) -> OtherScheduler:
     for number in range(30):
         other.put(node(f"n{number}", cpu=4, memory="16Gi"))
     sizes = Random(5)  # noqa: S311  a seed
-    for number in range(pods):
-        cpu = sizes.choice(["100m", "300m", "700m"])
-        made = pod(f"p{number:04}", uid=f"u{number}", requests={"cpu": cpu})
-        other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
-    other.run()
+    cpus = [sizes.choice(["100m", "300m", "700m"]) for _ in range(pods)]
+    other.burst(
+        pod(f"p{number:04}", uid=f"u{number}", requests={"cpu": cpu})
+        for number, cpu in enumerate(cpus)
+    )
     return other
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from control_plane.bulk import compact, create_many, delete_all, history, pods, revision
+from control_plane.bulk import compact, create_many, delete_all, pods
 from control_plane.harness import ADMIN, ControlPlane
 from control_plane.proxy import Proxy
 from kube.reflecting import CONFIG_MAPS, PODS, connected, following
@@ -241,24 +241,3 @@ async def test_a_sink_that_fails_gets_everything_again(plane: ControlPlane) -> N
         known.put = put  # type: ignore[method-assign]
         assert "lost" in known.objects
         assert known.told[0] == f"{PODS}: division by zero; listing again"
-
-
-def test_the_history_has_every_write(plane: ControlPlane) -> None:
-    before = revision(plane)
-
-    async def run() -> None:
-        async with connected(plane.kubeconfig(ADMIN)) as client:
-            made = await client.create(PODS, named("p"))
-            await client.bind("default", "p", made["metadata"]["uid"], "n1")
-            await client.delete(f"{PODS}/p", {"gracePeriodSeconds": 0})
-
-    asyncio.run(run())
-    changes = history(plane, "pods", before)
-    assert [change.key for change in changes] == ["default/p"] * 4  # marked, then gone
-    assert [change.stored and change.stored["spec"].get("nodeName") for change in changes] == [
-        None,
-        "n1",
-        "n1",
-        None,
-    ]
-    assert history(plane, "pods", changes[-1].revision) == []

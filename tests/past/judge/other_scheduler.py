@@ -7,7 +7,7 @@ events are due; everything that the API server shows is in `log`, as a watch rep
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace as with_options
 from itertools import count
 from random import Random
@@ -20,6 +20,9 @@ from podium.engine.framework.profile import Profile
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod, PodCondition
 from podium.past.format.reading import ObjectChange
+from podium.past.judge.agreement import Agreement
+from podium.past.judge.judge import Judge
+from podium.past.replay.replay import Rules
 from podium.scheduler.decider import decider_on
 from podium.scheduler.placing.failure_handler import as_victim, nomination_of
 from podium.scheduler.state.behaviour import Behaviour
@@ -99,6 +102,12 @@ class OtherScheduler:
         """Do something after the time that a request takes."""
         slow = self.dice.random() ** 3 * self._slowest
         self.at(self.now + 0.001 + slow, act)
+
+    def burst(self, pods: Iterable[Pod]) -> None:
+        """Create pods faster than they are decided, and let time pass until all is done."""
+        for number, made in enumerate(pods):
+            self.at(self.now + number * 0.0008, lambda made=made: self.put(made))  # type: ignore[misc]
+        self.run()
 
     # The loop ---------------------------------------------------------------------------------
 
@@ -195,3 +204,15 @@ class OtherScheduler:
         elif victim is not None and not victim.terminating:
             self.put(as_victim(victim, self.behaviour, self.now))
             self.soon(lambda: self.delete("Pod", key))
+
+
+def judged(other: OtherScheduler, by: Profile) -> Agreement:
+    """The placements of another scheduler, judged by the rules of a profile."""
+    found = Agreement(None)
+    judge = Judge(Rules({by.scheduler_name: by}, other.behaviour), found.judged)
+    found.missed = lambda: judge.missed
+    for change in other.log:
+        judge.feed(change)
+        judge.advance()
+    judge.finish()
+    return found

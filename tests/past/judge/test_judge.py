@@ -13,6 +13,7 @@ import pytest
 from builders import node, pod, selector, term
 from builders_v1_36 import HARD, HOST, SOFT, ZONE, spec_with, spread
 from past.judge.other_scheduler import OtherScheduler
+from past.judge.other_scheduler import judged as judged_by
 from podium.engine.framework.profile import Profile
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.pod import Pod
@@ -81,24 +82,12 @@ def burst(other: OtherScheduler, make: Make, *, nodes: int, pods: int) -> None:
     for number in range(nodes):
         labels = {ZONE: f"z{number % 3}", HOST: f"n{number}"}
         other.put(node(f"n{number}", cpu=4, memory="16Gi", labels=labels))
-    for number in range(pods):
-        made = make(number, other.dice)
-        other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
-    other.run()
+    other.burst([make(number, other.dice) for number in range(pods)])
 
 
 def judged(other: OtherScheduler, profile: Profile | None = None) -> Agreement:
     """The placements of the other scheduler, by its own rules or by other ones."""
-    by = profile or dataclasses.replace(other.profile, ties="first")
-    shadow = Agreement(None)
-    rules = Rules({by.scheduler_name: by}, other.behaviour)
-    judge = Judge(rules, shadow.judged)
-    shadow.missed = lambda: judge.missed
-    for change in other.log:
-        judge.feed(change)
-        judge.advance()
-    judge.finish()
-    return shadow
+    return judged_by(other, profile or dataclasses.replace(other.profile, ties="first"))
 
 
 def placements(other: OtherScheduler) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from builders import node, pod, term
 from builders_v1_36 import HOST, ZONE
-from past.judge.other_scheduler import OtherScheduler
+from past.judge.other_scheduler import OtherScheduler, judged
 from past.judge.wrong_schedulers import pods, sampled
 from podium.engine.cycle.searching import wanted_by
 from podium.engine.cycle.ties import ties
@@ -21,8 +21,6 @@ from podium.engine.framework.profile import Profile
 from podium.engine.state.verdicts import FITS
 from podium.objects.kinds.pod import Pod
 from podium.past.judge.agreement import DIFFERENT, LOOKED_AT, SAME, Agreement
-from podium.past.judge.judge import Judge
-from podium.past.replay.replay import Rules
 from scheduler.fakes import PROFILES
 
 
@@ -97,16 +95,8 @@ def judged_burst(
         labels = {ZONE: f"z{number % 3}", HOST: name}
         cpu, memory = other.dice.choice([4, 8, 16, 32]), other.dice.choice([8, 16, 32, 64])
         other.put(node(name, cpu=0 if full else cpu, memory=f"{memory}Gi", labels=labels))
-    for number, made in enumerate(burst(300, other.dice)):
-        other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
-    other.run()
-    shadow = Agreement(None)
-    judge = Judge(Rules({profile.scheduler_name: profile}, other.behaviour), shadow.judged)
-    for change in other.log:
-        judge.feed(change)
-        judge.advance()
-    judge.finish()
-    return shadow
+    other.burst(burst(300, other.dice))
+    return judged(other, profile)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -15,13 +15,11 @@ from typing import NamedTuple
 
 from builders import node, pod, selector
 from builders_v1_36 import HOST, SOFT, ZONE, spec_with, spread
-from past.judge.other_scheduler import OtherScheduler
+from past.judge.other_scheduler import OtherScheduler, judged
 from podium.engine.framework.decision import Decision
 from podium.engine.framework.profile import Profile, Weighted
 from podium.objects.kinds.pod import Pod
-from podium.past.judge.agreement import DIFFERENT, Agreement
-from podium.past.judge.judge import Judge
-from podium.past.replay.replay import Rules
+from podium.past.judge.agreement import DIFFERENT
 from scheduler.fakes import PROFILES
 
 SEEDS = range(1, 11)
@@ -113,16 +111,8 @@ def measure(kind: str, seed: int, *, nodes: int, count: int, samples: bool) -> C
         }
         app = {"app": f"a{other.dice.randrange(8)}"}
         other.put(pod(f"o{number:04}", uid=f"o{number}", node=name, labels=app, requests=load))
-    for number, made in enumerate(pods(count, other.dice)):
-        other.at(other.now + number * 0.0008, lambda made=made: other.put(made))  # type: ignore[misc]
-    other.run()
-    shadow = Agreement(None)
-    judge = Judge(Rules({right.scheduler_name: right}, other.behaviour), shadow.judged)
-    for change in other.log:
-        judge.feed(change)
-        judge.advance()
-    judge.finish()
-    found = shadow
+    other.burst(pods(count, other.dice))
+    found = judged(other, right)
     keys = {each.pod for each in found.differences if each.kind == DIFFERENT}
     wrong = {f"default/p{int(uid[1:]):05}" for uid in other.wrong}
     return Counted(found.pods, len(wrong), len(wrong & keys), len(keys - wrong))

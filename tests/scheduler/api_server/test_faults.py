@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable
 
@@ -86,20 +85,6 @@ def test_connections_are_cut_again_and_again(plane: ControlPlane, podium: Podium
     assert_sound(plane, since)
 
 
-def test_nobody_answers_at_first(plane: ControlPlane, podium: Podium) -> None:
-    since = fill(plane, 5)
-
-    with Proxy(plane) as proxy:
-        proxy.refuse()
-        with podium(url=proxy.url) as program:
-            until("it has called", lambda: proxy.refused)
-            proxy.heal()
-            all_placed(plane)
-            program.check()
-
-    assert_sound(plane, since)
-
-
 def test_the_api_server_is_killed_in_the_middle(plane: ControlPlane, podium: Podium) -> None:
     since = fill(plane, 110)
     with Proxy(plane) as proxy:
@@ -154,38 +139,6 @@ def test_the_leader_is_killed_and_another_takes_over(plane: ControlPlane, podium
 
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-
-def test_only_the_leader_decides(plane: ControlPlane, podium: Podium) -> None:
-    since = revision(plane)
-    lease = ["--leader-elect-resource-name=only-one", "-v", "2"]
-    with podium(*lease, lease=True, name="leader"):
-        until("it leads", lambda: holder_of(plane, "only-one"))
-        with podium(*lease, lease=True, name="standby") as standby:
-            create_many(plane, "/api/v1/nodes", nodes(5))
-            create_many(plane, PODS, pods(30))
-            all_placed(plane)
-            assert "outcome" not in standby.log.read_text("utf-8")
-
-    assert_sound(plane, since)
-
-
-def test_whoever_loses_the_lease_ends(plane: ControlPlane, podium: Podium) -> None:
-    since = fill(plane, 20)
-    lease = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"]
-    lease += ["--leader-elect-retry-period=500ms", "--leader-elect-resource-name=lost"]
-    with Proxy(plane) as proxy, podium(*lease, url=proxy.url, lease=True) as program:
-        all_placed(plane)
-        proxy.answer("PUT", "/leases/lost", 500)
-        proxy.swallow("POST", BINDING)
-        create_many(plane, PODS, pods(10, prefix="late", cpu="120m"))
-        code = program.wait(30)
-
-    assert code == 1
-    assert "leader election lost" in program.log.read_text("utf-8")
-    with podium():
-        all_placed(plane)
-    assert_sound(plane, since)
 
 
 def holder_of(plane: ControlPlane, name: str) -> str:
@@ -249,24 +202,5 @@ def test_a_pod_goes_while_it_is_assumed(plane: ControlPlane, podium: Podium) -> 
             # The same name again, with another uid.
             plane.add_pod("first", "podium", cpu="100m")
             until("it is placed", lambda: plane.node_of("first"))
-
-    assert_sound(plane, since)
-
-
-def test_pods_come_while_others_are_bound(plane: ControlPlane, podium: Podium) -> None:
-    since = revision(plane)
-    create_many(plane, "/api/v1/nodes", nodes(15, cpu="1"))
-    makers = [
-        threading.Thread(
-            target=create_many, args=(plane, PODS, pods(40, prefix=f"part{part}", cpu="120m"))
-        )
-        for part in range(3)
-    ]
-    with podium():
-        for maker in makers:
-            maker.start()
-        for maker in makers:
-            maker.join()
-        all_placed(plane)
 
     assert_sound(plane, since)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from control_plane.bulk import create_many, history, nodes, pods, revision
+from control_plane.bulk import create_many, nodes, pods, revision
 from control_plane.checker import assert_sound
 from control_plane.harness import PODS, ControlPlane
 from scheduler.api_server.conftest import Podium
@@ -297,33 +296,6 @@ def test_a_policy_from_a_configmap(plane: ControlPlane, podium: Podium) -> None:
         f"podium schedules pods of podium at {plane.url} "
         "by v1.13 policy ConfigMap kube-system/rules"
     )
-
-
-# A shadow -------------------------------------------------------------------------------------
-
-
-def test_a_shadow_judges_and_writes_nothing(plane: ControlPlane, podium: Podium) -> None:
-    create_many(plane, "/api/v1/nodes", nodes(3))
-    reading = [{"verbs": ["get", "list", "watch"], "apiGroups": ["*"], "resources": ["*"]}]
-    plane.allow("reader", reading)
-    kubeconfig = plane.kubeconfig_of("reader")
-    flags = ["--kubeconfig", kubeconfig, "--shadow", "-v", "2"]
-    with podium(*flags, name="shadow") as shadow:
-        until("it is there", lambda: "shadows" in shadow.log.read_text("utf-8"))
-        since = revision(plane)
-        create_many(plane, PODS, pods(10))
-        plane.add_pod("big", "podium", cpu="100")
-        time.sleep(2)  # in which it might write
-        changed = [change for change in history(plane, "pods", since) if len(change.stored) > 0]
-        assert len(changed) == 11
-        assert history(plane, "events", since) == []
-        with podium(name="real"):
-            until("the other binds", lambda: all(plane.node_of(f"pod-{i:05d}") for i in range(10)))
-            shadow.wait_for(
-                "it judges", lambda: shadow.log.read_text("utf-8").count("outcome=") >= 10
-            )
-
-    assert plane.node_of("big") == ""
 
 
 # Memory ---------------------------------------------------------------------------------------
