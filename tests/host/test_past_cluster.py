@@ -30,7 +30,7 @@ def page_data(world: World) -> PageData:
     host = world.run.host
     assert host.scheduler is not None
     found = PageData(host.scheduler, ActivityObserver(), log=host.decisions)
-    found.past, found.past_cluster = host.past, host.past_cluster
+    found.past = host.past
     return found
 
 

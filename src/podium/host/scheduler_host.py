@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from podium.past.decisions.causes_now import Causes
     from podium.past.judge.agreement import Agreement
     from podium.past.recorder.recorder import HistoryRecorder
-    from podium.past.replay.past_cluster import PastCluster
-    from podium.past.replay.past_decisions import PastDecisions
+    from podium.past.replay.recorded_past import RecordedPast
     from podium.scheduler.placing.pod_events import Recorder
     from podium.scheduler.state.observers import Observer
     from podium.scheduler.state.options import SchedulerOptions
@@ -139,10 +138,8 @@ class SchedulerHost:
         self._observers += observers
         #: Writes the history, while the host is entered and one is asked for.
         self.history: HistoryRecorder | None = None
-        #: The decisions that are recorded there.
-        self.past: PastDecisions | None = None
-        #: The cluster at the moments of the history.
-        self.past_cluster: PastCluster | None = None
+        #: What is read of the history: its decisions, and the cluster at its moments.
+        self.past: RecordedPast | None = None
 
     async def __aenter__(self) -> Self:
         async with self._stack as stack:
@@ -268,7 +265,7 @@ class SchedulerHost:
             planner=planner,
             copies=self.copies,
         )
-        data.past, data.past_cluster = self.past, self.past_cluster
+        data.past = self.past
         data.on_other_profiles = self.record_profiles
         return data
 
@@ -329,23 +326,19 @@ class SchedulerHost:
         options = self._options.record
         if options is not None:
             from podium.past.recorder.recorder import HistoryRecorder  # noqa: PLC0415
-            from podium.past.replay.past_cluster import PastCluster  # noqa: PLC0415
-            from podium.past.replay.past_decisions import PastDecisions  # noqa: PLC0415
+            from podium.past.replay.recorded_past import RecordedPast  # noqa: PLC0415
 
             writer = options.open(self._clocks.steady)
             self.history = HistoryRecorder(
                 writer, self._clocks.steady, with_decisions=not self._options.shadow
             )
-            reading = asyncio.Lock()
-            self.past = PastDecisions(self.history, options.folder, options.rules_of, reading)
-            self.past_cluster = PastCluster(
+            self.past = RecordedPast(
                 self.history,
                 options.folder,
                 options.rules_of,
                 lambda: () if self.scheduler is None else self.scheduler.profiles,
-                reading,
             )
-            stack.callback(self.past_cluster.close)
+            stack.callback(self.past.close)
             self._observers.append(self.history)
             stack.callback(self.history.close)
 

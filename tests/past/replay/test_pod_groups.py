@@ -21,7 +21,6 @@ from podium.past.format.reading import History
 from podium.past.format.records import Evicting, GroupDecided
 from podium.past.format.writing import Limits
 from podium.past.replay.anonymized_copy import write_anonymized
-from podium.past.replay.past_cluster import happenings
 from podium.past.replay.past_decisions import (
     Derived,
     DerivedGroup,
@@ -30,6 +29,7 @@ from podium.past.replay.past_decisions import (
     derive_about,
     derive_all,
 )
+from podium.past.replay.recorded_past import happenings
 from podium.past.replay.replay import HistoryReplay, compare_group
 from podium.virtual_cluster.cluster import ReplicaOptions, SimulatedCluster
 from scheduler.test_pod_groups import CHOSEN, group, node, pod

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
-    from podium.past.replay.past_decisions import PastDecisions
+    from podium.past.replay.recorded_past import RecordedPast
     from podium.scheduler.telemetry.metrics import Metrics
     from podium.serving.endpoints.health import Check, Health
 
@@ -77,7 +77,7 @@ def application(
     shadow: Report | None = None,
     *,
     waiting: Waiting | None = None,
-    past: PastDecisions | None = None,
+    past: RecordedPast | None = None,
     causes: FindCauses | None = None,
     loopback: bool = False,
 ) -> Starlette:
@@ -115,7 +115,7 @@ class _Answers:
         shadow: Report | None,
         *,
         waiting: Waiting | None,
-        past: PastDecisions | None,
+        past: RecordedPast | None,
         causes: FindCauses | None,
     ) -> None:
         self._health, self._metrics, self._log, self._shadow = health, metrics, log, shadow

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.engine.state.pod_class import PodClass, Resident
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
-    from podium.past.replay.past_cluster import Moment
+    from podium.past.replay.recorded_past import Moment
 
 Data = dict[str, Any]
 

@@ -81,8 +81,7 @@ if TYPE_CHECKING:
     from podium.objects.kinds.workloads import PriorityClass
     from podium.objects.reading.collection import Objects
     from podium.past.decisions.decision_log import DecisionLog, LoggedAttempt
-    from podium.past.replay.past_cluster import Moment, PastCluster
-    from podium.past.replay.past_decisions import PastDecisions
+    from podium.past.replay.recorded_past import Moment, RecordedPast
     from podium.scheduler.state.options import SchedulerOptions
     from podium.serving.page_data.activity import ActivityObserver
 
@@ -186,10 +185,8 @@ class PageData:
         self._copies = copies or ClusterCopies(scheduler)
         #: One comparison at a time, since each holds a copy of the cluster.
         self._comparing = asyncio.Lock()
-        #: The decisions that are recorded in a history; None without one.
-        self.past: PastDecisions | None = None
-        #: The cluster at the moments of that history; None without one.
-        self.past_cluster: PastCluster | None = None
+        #: What is recorded in a history; None without one.
+        self.past: RecordedPast | None = None
         #: Called with the kind and the text of other profiles once the scheduler decides by them.
         self.on_other_profiles: Callable[[str, str], None] = lambda _kind, _text: None
 
@@ -255,9 +252,9 @@ class PageData:
 
     async def past_chart(self) -> Data:
         """Queue length, decisions and evictions of the recorded time; `recorded` says if any."""
-        if self.past_cluster is None:
+        if self.past is None:
             return {"recorded": False}
-        return {"recorded": True, **await self.past_cluster.chart()}
+        return {"recorded": True, **await self.past.chart()}
 
     async def cluster_at(self, at: float) -> Data:
         """The map of the cluster at a moment, and how many pods waited."""
@@ -301,11 +298,11 @@ class PageData:
         )
         return found | {"attempt": entry.attempt, "at": entry.time}
 
-    def _recorded(self) -> PastCluster:
-        if self.past_cluster is None:
+    def _recorded(self) -> RecordedPast:
+        if self.past is None:
             hint = "start with --record FOLDER to keep the past"
             raise ConfigError("nothing is recorded here", hint=hint)
-        return self.past_cluster
+        return self.past
 
     # Pending pods -------------------------------------------------------------------------------
 

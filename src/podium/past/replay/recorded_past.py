@@ -1,20 +1,23 @@
-"""The cluster of a running scheduler at any moment of the history that it records.
+"""The history that a running scheduler records, read while it runs: decisions and moments.
 
-The state is that of a replay: it begins with the checkpoint of a segment and follows everything up
-to the moment. Going on to a later moment of the same segment follows only what lies between.
+The cluster at a moment is that of a replay: it begins with the checkpoint of a segment and follows
+everything up to the moment. Going on to a later moment of the same segment follows only what lies
+between.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from podium.errors import InputError
+from podium.errors import InputError, PodiumError
 from podium.past.format.frames import SegmentReader
 from podium.past.format.reading import History, ObjectChange, SegmentFollower, SegmentStart, Torn
 from podium.past.format.records import Bound, Checkpoint, Decided, Evicting
 from podium.past.replay.history_chart import HistoryChart, PendingPods
+from podium.past.replay.past_decisions import decisions_about, derive
 from podium.past.replay.replay import HistoryReplay
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.past.format.reading import Entry
     from podium.past.recorder.recorder import HistoryRecorder
+    from podium.past.replay.past_decisions import Derived
     from podium.past.replay.replay import RulesOf
 
 Data = dict[str, Any]
@@ -31,6 +35,8 @@ T = TypeVar("T")
 
 #: How many entries of the past are listed.
 LISTED: Final = 500
+#: How many derived decisions are kept; a page asks for the same ones again and again.
+_KEPT: Final = 4
 
 
 class Moment:
@@ -88,7 +94,7 @@ def entry_time(entry: Entry) -> float:
     return entry.time
 
 
-class PastCluster:
+class RecordedPast:
     """Reads the history of a scheduler beside it, one question at a time."""
 
     def __init__(
@@ -97,11 +103,14 @@ class PastCluster:
         folder: str | Path,
         rules_of: RulesOf,
         schedulers: Callable[[], Collection[str]],
-        reading: asyncio.Lock,
     ) -> None:
-        """Pods of these *schedulers* count as pending; *reading* is held while a replay runs."""
+        """Pods of these *schedulers* count as pending."""
         self._recorder, self._folder, self._rules_of = recorder, folder, rules_of
-        self._schedulers, self._reading = schedulers, reading
+        self._schedulers = schedulers
+        #: Held while a replay runs.
+        self._reading = asyncio.Lock()
+        #: The last decisions that were derived, the newest last.
+        self._kept: dict[tuple[str, str, int | None], Derived] = {}
         self._chart = HistoryChart(schedulers)
         self._moment: Moment | None = None
         #: Segment -> when it began.
@@ -112,6 +121,26 @@ class PastCluster:
         self._chart.close()
         if self._moment is not None:
             self._moment.close()
+
+    async def decision(self, pod: str, uid: str = "", attempt: int | None = None) -> Derived | None:
+        """An attempt at a pod, or the last one, with all verdicts and scores.
+
+        None if it is not recorded, took answers of extenders, or follows otherwise: then what is
+        derived is not what was decided.
+        """
+        asked = (pod, uid, attempt)
+        if attempt is not None and asked in self._kept:
+            return self._kept[asked]
+        found = await self._ask(lambda: self._derived(pod, uid, attempt, inf))
+        if found is not None:
+            self._kept[asked] = found
+            while len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+        return found
+
+    async def decision_at(self, pod: str, at: float) -> Derived | None:
+        """The last attempt at a pod up to a time; None under the same conditions."""
+        return await self._ask(lambda: self._derived(pod, "", None, at))
 
     async def chart(self) -> Data:
         """Queue length, decisions and evictions over time, as far as the history has been read."""
@@ -131,6 +160,21 @@ class PastCluster:
         async with self._reading:
             self._recorder.flush()
             return await asyncio.to_thread(answer)
+
+    def _derived(self, pod: str, uid: str, attempt: int | None, until: float) -> Derived | None:
+        try:
+            history = History(self._folder)
+            places = [
+                place
+                for place in decisions_about(history, pod, attempt)
+                if uid in ("", place.entry.uid) and place.entry.time <= until
+            ]
+            if not places:
+                return None
+            found = derive(history, places[-1], self._rules_of)
+        except PodiumError:
+            return None
+        return found if found.difference is None else None
 
     def _charted(self) -> Data:
         complete = self._chart.read(History(self._folder))
