@@ -12,7 +12,7 @@ import msgspec
 
 from builders import node, pod
 from past.judge.other_scheduler import OtherScheduler
-from podium.host.shadow import ClusterReading, JudgedIndexes
+from podium.host.shadow import ClusterReading, judged_indexes
 from podium.kube.api import JSON, KubeApi, always
 from podium.objects.kinds.pod import Pod
 from podium.past.format.reading import ObjectChange
@@ -64,7 +64,7 @@ class LateShadow:
         rules = Rules({other.profile.scheduler_name: other.profile}, other.behaviour)
         self.reading = ClusterReading(PodsAt(other.log, self._clock), self._clock)
         self.judge = Judge(rules, self.shadow.judged, reading=self.reading)
-        self._indexes = JudgedIndexes(self.judge, self.reading, self._clock, lambda: None)
+        self._indexes = judged_indexes(self.judge, self.reading, self._clock, lambda: None)
 
     def _clock(self) -> float:
         return self.now

@@ -16,6 +16,7 @@ from kube.scripted import Reply, Scripted, answer, run_uvloop, scripted
 from podium.kube.access import Access
 from podium.kube.credentials import Credentials
 from podium.kube.errors import ApiError, UnreachableError
+from waiting import eventually
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -56,8 +57,9 @@ async def test_a_server_that_closes_each_time(run: Run) -> None:
 async def test_an_idle_connection_that_the_server_closed_is_not_used(run: Run) -> None:
     async with scripted(says(answer())) as (client, script):
         await client.request("POST", "/x", body=b"{}")
+        [kept] = client._pool._all
         script.writers[0].close()
-        await asyncio.sleep(0.05)
+        await eventually(lambda: kept._transport is None)
         await client.request("POST", "/x", body=b"{}")
         assert script.connections == 2
 
@@ -146,14 +148,17 @@ async def test_what_is_not_http(run: Run, text: bytes) -> None:
 
 
 async def test_silence_ends_in_time_and_its_connection_is_not_used_again(run: Run) -> None:
+    given_up = asyncio.Event()
+
     async def reply(_: str, target: str, __: bytes, writer: asyncio.StreamWriter) -> None:
         if target == "/late":
-            await asyncio.sleep(0.2)
+            await given_up.wait()
         writer.write(answer(target.encode()))
 
     async with scripted(reply) as (client, script):
         with pytest.raises(UnreachableError, match="no answer in time"):
             await client.request("POST", "/late", timeout=0.05)
+        given_up.set()
         assert await client.request("POST", "/next") == b"/next"
         assert script.connections == 2
 
@@ -226,7 +231,7 @@ async def test_waiting_for_a_connection_counts_as_time(run: Run) -> None:
 
     async with scripted(reply, connections=1) as (client, script):
         first = asyncio.create_task(client.request("POST", "/first", timeout=0.2))
-        await asyncio.sleep(0.01)
+        await eventually(lambda: script.asked)
         with pytest.raises(UnreachableError, match="no answer in time"):
             await client.request("POST", "/second", timeout=0.05)
         assert script.asked == [("POST", "/first")]

@@ -9,6 +9,7 @@ import pytest
 
 from kube.scripted import answer, scripted
 from podium.kube.lease import FencedApi, NotLeadingError
+from waiting import eventually
 
 PODS = "/api/v1/pods"
 
@@ -28,7 +29,7 @@ def test_a_write_that_waits_for_a_connection_is_not_sent_once_the_lease_is_lost(
             first = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
             second = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
             read = asyncio.ensure_future(fenced.request("GET", PODS))
-            await asyncio.sleep(0.05)
+            await eventually(lambda: script.asked)
             leads = False
             answered.set()
             assert await first == b"{}"

@@ -249,13 +249,14 @@ async def test_silence_is_no_end(run: Run, text: bytes) -> None:
 
 async def test_silence_is_no_end_for_a_reader_that_was_busy_either(run: Run) -> None:
     """An answer without a length ends with its connection, unless that was ended from here."""
-
-    async def busy(piece: bytes) -> None:
-        assert piece == b"{}\n"
-        await asyncio.sleep(0.2)
-
     text = b"HTTP/1.1 200 OK\r\n\r\n{}\n"
     async with scripted(sends(text, then=60)) as (client, _):
+
+        async def busy(piece: bytes) -> None:
+            assert piece == b"{}\n"
+            [watch] = client._watches
+            await eventually(lambda: watch._error is not None)
+
         with pytest.raises(UnreachableError, match="no answer in time"):
             await read(client, 0.05, busy)
 
@@ -277,8 +278,7 @@ def test_a_watch_that_is_cancelled_closes_its_connection(run: Run, text: bytes) 
     async def main() -> None:
         async with scripted(sends(text, then=60)) as (client, script):
             reader = asyncio.create_task(read(client))
-            await eventually(lambda: script.asked)
-            await asyncio.sleep(0.05)
+            await received(client, script, text)
             reader.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reader
@@ -286,6 +286,12 @@ def test_a_watch_that_is_cancelled_closes_its_connection(run: Run, text: bytes) 
             assert not client._watches
 
     checked(run, main)
+
+
+async def received(client: ApiClient, script: Scripted, text: bytes) -> None:
+    """Wait until the request was sent, and the head of the answer has come if it has one."""
+    await eventually(lambda: script.asked)
+    await eventually(lambda: not text or all(each.status.done() for each in client._watches))
 
 
 async def hung_up(script: Scripted) -> bool:
@@ -335,8 +341,7 @@ def test_the_end_of_the_client_cuts_its_watches(run: Run, text: bytes) -> None:
     async def main() -> None:
         async with scripted(sends(text, then=60)) as (client, script):
             reader = asyncio.create_task(read(client))
-            await eventually(lambda: script.asked)
-            await asyncio.sleep(0.05)
+            await received(client, script, text)
             await client.__aexit__()
             with pytest.raises(UnreachableError, match="closed"):
                 await asyncio.wait_for(reader, 60)
@@ -443,8 +448,7 @@ def test_watches_over_tls(run: Run, then: str) -> None:
                 if then == "ends":
                     assert await reader == body
                 elif then == "is cancelled":
-                    await eventually(lambda: script.asked)
-                    await asyncio.sleep(0.1)
+                    await received(client, script, text)
                     reader.cancel()
                     with pytest.raises(asyncio.CancelledError):
                         await reader

@@ -25,7 +25,7 @@ _LOCK: Final = "lock"
 #: A file system in memory, on Linux.
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  the folder below it is private
 _MIB: Final = 1 << 20
-#: How long such a history becomes.
+#: The largest size of a history in memory.
 LIMITS: Final = Limits(segment_bytes=4 * _MIB, total_bytes=32 * _MIB)
 
 

@@ -20,7 +20,7 @@ from podium.past.format.records import Checkpoint
 from podium.past.format.writing import HistoryWriter, Limits
 from podium.scheduler.state.clock import real_clocks
 from podium.scheduler.state.informers import Informers
-from podium.scheduler.state.object_index import LivePods, ObjectIndex
+from podium.scheduler.state.object_index import KindIndexes
 from podium.scheduler.telemetry.logs import LogHandler
 
 if TYPE_CHECKING:
@@ -72,30 +72,22 @@ class Recorded:
 
 
 class ClusterRecorder:
-    """The indexes that informers write to; every change goes to a history."""
+    """Writes every change that informers report to a history."""
 
     def __init__(self, writer: HistoryWriter, clock: Callable[[], float]) -> None:
         self._writer, self._clock = writer, clock
-        self._indexes: dict[str, ObjectIndex[Any]] = {}
+        #: What the informers write to.
+        self.indexes = KindIndexes(self._changed)
         #: How many changes were written.
         self.changes = 0
 
-    def index(self, kind: str) -> ObjectIndex[Any]:
-        """The index of a kind."""
-        found = self._indexes.get(kind)
-        if found is None:
-
-            def changed(old: Object | None, new: Object | None) -> None:
-                self.changes += 1
-                self._writer.change(self._clock(), kind, old, new)
-
-            found = LivePods(changed) if kind == "Pod" else ObjectIndex(changed)
-            self._indexes[kind] = found
-        return found
+    def _changed(self, kind: str, old: Object | None, new: Object | None) -> None:
+        self.changes += 1
+        self._writer.change(self._clock(), kind, old, new)
 
     def counts(self) -> dict[str, int]:
         """How many objects of each kind there are."""
-        return {kind: len(index.known) for kind, index in self._indexes.items()}
+        return {kind: len(index.known) for kind, index in self.indexes.by_kind.items()}
 
     def flush(self) -> None:
         """Write what was collected, and start a new segment if the last one has become long."""
@@ -105,7 +97,7 @@ class ClusterRecorder:
 
     def _checkpoint(self) -> Iterator[Record]:
         now = self._clock()
-        for kind, index in self._indexes.items():
+        for kind, index in self.indexes.by_kind.items():
             for item in index.known.values():
                 yield self._writer.put_record(now, kind, item)
         yield Checkpoint(now, _NO_PAST, [], {}, {}, [], [])
@@ -148,7 +140,7 @@ async def record_cluster(
     async with AsyncExitStack() as stack:
         writer = stack.enter_context(options.open(clocks.steady))
         recorder = ClusterRecorder(writer, clocks.steady)
-        informers = Informers(client, recorder, warn=log.warning, clocks=clocks)
+        informers = Informers(client, recorder.indexes, warn=log.warning, clocks=clocks)
         stack.push_async_callback(informers.stop)
         starting = asyncio.ensure_future(
             informers.start(kind.name for kind in KINDS.values() if kind.in_histories)

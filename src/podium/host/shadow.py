@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -24,7 +24,7 @@ from podium.past.judge.judge import Judge
 from podium.past.replay.replay import Rules
 from podium.scheduler.placing.pod_events import NoEvents
 from podium.scheduler.scheduler import Scheduler
-from podium.scheduler.state.object_index import LivePods, ObjectIndex, is_older
+from podium.scheduler.state.object_index import KindIndexes, is_older
 from podium.scheduler.state.observers import AttemptResult
 
 if TYPE_CHECKING:
@@ -127,35 +127,24 @@ class ClusterReading:
         self._asked_at, self.is_needed = asked_at, False
 
 
-class JudgedIndexes:
-    """Objects as last reported; what changes is fed to a judge, which follows when it can."""
+def judged_indexes(
+    judge: Judge,
+    reading: ClusterReading,
+    clock: Callable[[], float],
+    on_change: Callable[[], None],
+) -> KindIndexes:
+    """Objects as last reported; what changes is fed to a judge, which follows when it can.
 
-    def __init__(
-        self,
-        judge: Judge,
-        reading: ClusterReading,
-        clock: Callable[[], float],
-        on_change: Callable[[], None],
-    ) -> None:
-        """*reading* notes each version of a pod; *on_change* is called after every change."""
-        self._judge, self._reading = judge, reading
-        self._clock, self._on_change = clock, on_change
-        self._indexes: dict[str, ObjectIndex[Any]] = {}
+    *reading* notes each version of a pod; *on_change* is called after every change.
+    """
 
-    def index(self, kind: str) -> ObjectIndex[Any]:
-        """The index of a kind."""
-        found = self._indexes.get(kind)
-        if found is None:
+    def changed(kind: str, old: Object | None, new: Object | None) -> None:
+        judge.feed(ObjectChange(clock(), kind, old, new))
+        if kind == "Pod":
+            reading.read(old, new)
+        on_change()
 
-            def changed(old: Object | None, new: Object | None) -> None:
-                self._judge.feed(ObjectChange(self._clock(), kind, old, new))
-                if kind == "Pod":
-                    self._reading.read(old, new)
-                self._on_change()
-
-            found = LivePods(changed) if kind == "Pod" else ObjectIndex(changed)
-            self._indexes[kind] = found
-        return found
+    return KindIndexes(changed)
 
 
 #: How many changes are followed before other tasks run.
@@ -206,7 +195,7 @@ class ShadowScheduler(Scheduler):
         )
         self._shadow.waiting = lambda: judge.waiting
         self._shadow.missed = lambda: judge.missed
-        indexes = JudgedIndexes(judge, self._reading, self._clocks.steady, self._pod_ready.set)
+        indexes = judged_indexes(judge, self._reading, self._clocks.steady, self._pod_ready.set)
         return judge.state, indexes
 
     def _report(self, judgement: Judgement) -> None:

@@ -349,7 +349,7 @@ class ConnectionPool:
         host = access.bracketed_host
         named = host if access.port == default else f"{host}:{access.port}"
         self._host_lines = f"Host: {named}\r\nUser-Agent: {_USER_AGENT}\r\n"
-        #: What stands before each path: a proxy is told the whole address unless it is a tunnel.
+        #: What stands before each path: a proxy gets the whole address unless it is a tunnel.
         self._origin = ""
         if proxy is not None and not access.secure:
             self._origin = f"http://{named}"

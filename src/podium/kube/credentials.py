@@ -164,9 +164,9 @@ class ExecPlugin(Credentials):
             await process.wait()
             raise
         if process.returncode:
-            told = errors.decode(errors="replace").strip()
+            reason = errors.decode(errors="replace").strip()
             what = f"process returned {process.returncode}"
-            raise self._failed(f"{what}. {told}" if told else what)
+            raise self._failed(f"{what}. {reason}" if reason else what)
         return output
 
     def _take(self, status: dict[str, Any]) -> None:

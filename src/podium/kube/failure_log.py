@@ -1,4 +1,4 @@
-"""Failures that are told once: a repetition is told again only after a success in between.
+"""Failures that are logged once: the same one again only after a success in between.
 
 What fails is tried again with pauses, for hours if need be, and fails with the same words each
 time. One line says what is wrong; a line per attempt would hide all others.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 #: Of how many subjects failures are remembered, and how many texts of each. Beyond that the oldest
-#: are forgotten, and told again if they go on.
+#: are forgotten, and logged again if they go on.
 _MOST_SUBJECTS: Final = 10_000
 _MOST_TEXTS: Final = 16
 
@@ -20,7 +20,7 @@ class FailureLog:
     """Passes texts about failures on, each once until what failed has succeeded."""
 
     def __init__(self, warn: Callable[[str], None], most_subjects: int = _MOST_SUBJECTS) -> None:
-        """Call *warn* with each text that is told."""
+        """Call *warn* with each text that is logged."""
         self._warn = warn
         self._most = most_subjects
         self._told: OrderedDict[Hashable, list[str]] = OrderedDict()
@@ -30,7 +30,7 @@ class FailureLog:
         return len(self._told)
 
     def failed(self, subject: Hashable, text: str) -> None:
-        """Tell that something about *subject* failed, unless the same text was told already."""
+        """Log that something about *subject* failed, unless the same text was logged already."""
         told = self._told.setdefault(subject, [])
         self._told.move_to_end(subject)
         if text in told:

@@ -38,7 +38,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 10.0
 LIST_SECONDS = 60.0
 #: So many objects are asked for at once.
 PAGE = 500
-#: The steps of which failures are told.
+#: The steps whose failures are logged.
 _LIST, _WATCH = "list", "watch"
 
 Kind = TypeVar("Kind", bound=Object)
@@ -213,7 +213,7 @@ class Reflector(Generic[Kind]):
     async def _first_page(self) -> tuple[list[Kind], ListMeta]:
         """The list that the API server has in memory, all of it at once, decoded as it comes.
 
-        An API server answers such a request several times faster than one for a page, and what it
+        An API server answers this request several times faster than one for a page, and what it
         answers may be a little old: the watch from there on tells what is missing. Only the first
         list may be old. Where the API server keeps nothing in memory, it is a page.
         """

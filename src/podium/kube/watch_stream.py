@@ -81,8 +81,8 @@ class WatchConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed, which ends only an answer without a length."""
         self._transport = None
-        told = {"content-length", "transfer-encoding"} & self.headers.keys()
-        if exc is None and self._error is None and self.status.done() and not told:
+        has_length = {"content-length", "transfer-encoding"} & self.headers.keys()
+        if exc is None and self._error is None and self.status.done() and not has_length:
             self._ended = True
         what = str(exc) if exc else "the connection was closed before the answer was complete"
         self._fail(BrokenError(what, nothing_came=not self.status.done()))

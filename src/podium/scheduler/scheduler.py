@@ -203,7 +203,7 @@ class Scheduler:
     def is_idle(self) -> bool:
         """Whether no pod is to be attempted, resting or being bound, and no write is under way.
 
-        A pod group that was rejected rests again and again. It does not count if nothing changed.
+        A pod group that was rejected backs off again and again. It counts only after a change.
         """
         counts = self.queue.counts()
         return (
@@ -246,7 +246,7 @@ class Scheduler:
     def abandon(self) -> None:
         """Stop without waiting for requests under way, because another replica leads now.
 
-        Also if it was told to stop before, and waits for them.
+        This also ends the wait of a scheduler that was stopped before.
         """
         self._drain_seconds = 0.0
         for workers in (self._bindings, self._writes):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_connections_are_cut_again_and_again(plane: ControlPlane, podium: Podium
     with Proxy(plane) as proxy, podium(url=proxy.url):
         for part in range(4):
             create_many(plane, PODS, pods(15, prefix=f"more{part}", cpu="120m"))
-            time.sleep(0.3)
+            until("the first is placed", partial(plane.node_of, f"more{part}-00000"))
             proxy.cut("watch=" if part % 2 else "")
         all_placed(plane)
 

@@ -146,7 +146,7 @@ class SegmentFollower:
         self._reader = SegmentReader(path)
         self._entries = _Entries(path)
         self.header = self._reader.header
-        #: Records that were read, and entries that are complete, but not told yet.
+        #: Records that were read, and entries that are complete, and not yielded yet.
         self._records: Iterator[SegmentStart | AnyRecord] = iter(self._start())
         self._complete: deque[Entry] = deque()
 
@@ -157,7 +157,7 @@ class SegmentFollower:
         return [SegmentStart(self._reader.path, self.header, empty)]
 
     def entries(self) -> Iterator[Entry]:
-        """What was not told yet, up to the present end of the file."""
+        """What was not yielded yet, up to the present end of the file."""
         while True:
             while self._complete:
                 yield self._complete.popleft()

@@ -129,7 +129,7 @@ FEWEST: Final = 3
 #: lower share, another order is looked for, and has to reach that.
 _CERTAIN: Final = 0.98
 _LIKELY: Final = 0.9
-#: From so many bindings on, the orders that are known are told from no order at all.
+#: From so many bindings on, an order that is known differs clearly from no order at all.
 _ENOUGH: Final = 20
 #: How many positions are looked at for the first pod that was watched and not listed, and how many
 #: of these, the most likely ones by the order of bindings, are tried.

@@ -50,7 +50,7 @@ MOST_TRIES: Final = 96
 MOST_VANISHED: Final = 8
 #: How many bindings of pods that were listed together may overtake one: as many as are in flight.
 MOST_OVERTAKEN: Final = 256
-#: Beside how many states pods that vanished are tried, and then beside every such one.
+#: Beside how many states pods that vanished are tried; then beside one state in as many.
 MOST_BESIDE: Final = 16
 #: How many of the last pods may have failed without a report: each costs `MOST_TRIES` decisions.
 MOST_FAILED: Final = 16

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 #: How long the node of a pod may take to be seen after pods decided later were bound.
 WAIT_SECONDS: Final = 30.0
 #: With more changes to be followed, no pod is waited for: their memory is bounded. What differs
-#: while the node of such a pod is unknown is undecided.
+#: while the node of a pod is unknown is undecided.
 MOST_AHEAD: Final = 100_000
 #: With a larger share of placements that nothing explains, the rules are others: what seldom
 #: happens explains nothing then.
@@ -283,7 +283,7 @@ class Judge:
                 if turn.pod.uid == old.uid:
                     return True
         if new.spec.node_name:
-            # It rests or waits, as far as this queue knows: it was decided some time until now.
+            # It backs off or waits, as far as this queue knows: it was decided some time until now.
             self._taken.append(_Taken(None, known, 2))
         return bool(self._taken)
 
@@ -492,8 +492,8 @@ class Judge:
         if not order and not unsure and self._unexplained <= 1 + MOST_UNEXPLAINED * place.number:
             comparison = _as_good(comparison, LOOKED_AT, found.seldom)
             self._unexplained -= bool(found.seldom)
-        told = None if unsure or (self._is_cut and not order) else comparison
-        self._report(replace(judgement, comparison=told))
+        is_undecided = unsure or (self._is_cut and not order)
+        self._report(replace(judgement, comparison=None if is_undecided else comparison))
 
     def _min_count(self, pod: Pod) -> int | None:
         """How many pods of a pod's group must have a node; None if the group is not known."""

@@ -1,4 +1,4 @@
-"""Bindings that were refused, which cannot be seen: such a pod counted on another node for a while.
+"""Refused bindings, which cannot be seen: the pod counted on another node for a while.
 
 A pod that is bound late may have been bound twice: the first binding was refused, the pod counted
 on no node until its next attempt, and its node is the best as of then. While its binding is awaited

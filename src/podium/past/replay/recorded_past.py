@@ -146,9 +146,9 @@ class RecordedPast:
         """Queue length, decisions and evictions over time, as far as the history has been read."""
         return await self._ask(self._charted)
 
-    async def at(self, at: float, told: Callable[[Moment], T]) -> T:
-        """What *told* says of a moment, in another thread."""
-        return await self._ask(lambda: told(self._seek(at)))
+    async def at(self, at: float, answer: Callable[[Moment], T]) -> T:
+        """The answer of a function about a moment, computed in another thread."""
+        return await self._ask(lambda: answer(self._seek(at)))
 
     async def happened(
         self, at: float, chosen: Callable[[str, Mapping[str, str], str, str], bool]
@@ -240,9 +240,9 @@ def _told_until(path: Path, at: float) -> Iterator[tuple[str, Mapping[str, str],
                 listing = False
             if entry_time(entry) > at:
                 return
-            for told in happenings(entry, labels):
+            for found in happenings(entry, labels):
                 if not listing:
-                    yield told["pod"], labels.get(told["pod"], {}), told
+                    yield found["pod"], labels.get(found["pod"], {}), found
     finally:
         follower.close()
 

@@ -85,7 +85,7 @@ class Binder:
         self._clocks = clocks
         self._timeout_seconds = timeout_seconds
         self._by_extender = by_extender
-        #: Bindings of which nothing is known, by the uid of their pod; each is told once.
+        #: Bindings of which nothing is known, by the uid of their pod; each is logged once.
         self._unknown = FailureLog(logger.warning)
 
     def start(self, turn: Turn, result: AttemptResult) -> None:
@@ -209,7 +209,7 @@ class Binder:
             await self._clocks.sleep(next(pauses))
             known = self._state.pod(pod)
             if known is not None and known.spec.node_name == node:
-                return  # a watch has told
+                return  # a watch has reported the binding
             if known is None or known.spec.node_name:
                 raise NotBoundError(str(error)) from error
         same = found["metadata"].get("uid", "") == pod.metadata.uid

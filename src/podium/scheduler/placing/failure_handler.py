@@ -336,7 +336,7 @@ class FailureHandler:
                 await _unless_deleted(self._status.nominate(other, ""), f"nomination of {key}")
 
     async def _evict(self, victim: Pod, text: str) -> bool:
-        """Mark a victim with *text* and delete it; False if there is no such pod by the answer."""
+        """Mark a victim with *text* and delete it; False if the API server does not know it."""
         if self._behaviour.marks_victims:
             marking = self._status.mark_victim(victim, text)
             if not await _unless_deleted(marking, f"condition of {victim.key}"):
@@ -346,7 +346,7 @@ class FailureHandler:
 
 
 async def _unless_deleted(request: Awaitable[None], step: str) -> bool:
-    """Send a request about another pod; False if the API server says that there is no such pod.
+    """Send a request about another pod; False if the API server says that it does not exist.
 
     An error has a note of the *step* that failed.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from podium.objects.kinds.meta import Object
@@ -139,3 +140,20 @@ class LivePods(ObjectIndex[Pod]):
             self.drop(item)
         else:
             super().put(item)
+
+
+class KindIndexes:
+    """The indexes of several kinds, which report every change to one function."""
+
+    def __init__(self, on_change: Callable[[str, Object | None, Object | None], None]) -> None:
+        """*on_change* is called with the kind, and the object before and after."""
+        self._on_change = on_change
+        self.by_kind: dict[str, ObjectIndex[Any]] = {}
+
+    def index(self, kind: str) -> ObjectIndex[Any]:
+        """The index of a kind."""
+        found = self.by_kind.get(kind)
+        if found is None:
+            made = LivePods if kind == "Pod" else ObjectIndex
+            found = self.by_kind[kind] = made(partial(self._on_change, kind))
+        return found

@@ -202,7 +202,7 @@ class ServerTls:
         """
         self._files = (certificate, key)
         self._required, self._warn, self._clock = required, warn, clock
-        #: Why renewed files could not be used, when that was last told.
+        #: The last logged reason why renewed files could not be used.
         self._told = ""
         self._stamps, self._looked_at = self._stamped(), clock()
         self.authorities = Authorities()

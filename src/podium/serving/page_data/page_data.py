@@ -91,7 +91,7 @@ Data = dict[str, Any]
 REPLAYED: Final = 20_000
 LISTED: Final = 500
 FOUND: Final = 50
-#: How many attempts at a pod are told.
+#: How many attempts at a pod a story has.
 TOLD: Final = 50
 _PROGRESS_SECONDS: Final = 0.2
 
@@ -263,10 +263,10 @@ class PageData:
     async def node_at(self, at: float, name: str) -> Data | None:
         """One node with its pods at a moment."""
 
-        def told(moment: Moment) -> Data | None:
+        def details(moment: Moment) -> Data | None:
             return None if moment.view is None else node_details(moment.view, name)
 
-        return await self._recorded().at(at, told)
+        return await self._recorded().at(at, details)
 
     async def timeline_at(
         self, at: float, query: str, namespace: str, labels: str, what: str
@@ -446,7 +446,7 @@ class PageData:
         return None if again is None else again | history
 
     async def _story(self, key: str, attempts: Sequence[LoggedAttempt]) -> list[Data]:
-        """The attempts at a pod, told; the last eviction for it with what its victims were."""
+        """The story of the attempts at a pod; the last eviction for it names its victims."""
         told, explained = [], False
         kept = await beside_decisions(lambda: [each.decision() for each in attempts])
         for each, decision in zip(attempts, kept, strict=True):  # the newest first
