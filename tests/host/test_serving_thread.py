@@ -11,27 +11,23 @@ from podium.host.serving_thread import AcrossLoops
 REQUESTS = 20
 
 
-def test_requests_begin_one_after_the_other_with_decisions_in_between() -> None:
+async def test_requests_begin_one_after_the_other_with_decisions_in_between() -> None:
     turns = 0
     begun: list[int] = []
 
     async def app(_: Any, __: Any, ___: Any) -> None:
         begun.append(turns)
 
-    async def decide() -> None:
-        nonlocal turns
-        across: Any = AcrossLoops(app, asyncio.get_running_loop())
+    across: Any = AcrossLoops(app, asyncio.get_running_loop())
 
-        async def ask() -> None:
-            request = {"type": "http", "path": "/decisions"}
-            await asyncio.gather(*(across(request, None, None) for _ in range(REQUESTS)))
+    async def ask() -> None:
+        request = {"type": "http", "path": "/decisions"}
+        await asyncio.gather(*(across(request, None, None) for _ in range(REQUESTS)))
 
-        async with LoopThread("HTTP servers") as thread:
-            asking = asyncio.ensure_future(thread.run(ask()))
-            while not asking.done():
-                turns += 1
-                await asyncio.sleep(0)
-
-    asyncio.run(decide())
+    async with LoopThread("HTTP servers") as thread:
+        asking = asyncio.ensure_future(thread.run(ask()))
+        while not asking.done():
+            turns += 1
+            await asyncio.sleep(0)
 
     assert len(set(begun)) == REQUESTS

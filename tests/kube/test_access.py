@@ -549,40 +549,31 @@ def plugin(tmp_path: Path, control_plane: ControlPlane) -> Plugin:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_plugin_is_run_once_for_many_requests(plugin: Plugin, version: str) -> None:
+async def test_a_plugin_is_run_once_for_many_requests(plugin: Plugin, version: str) -> None:
     plugin.prints(token=ADMIN, expirationTimestamp="2999-01-01T00:00:00Z")
 
-    async def run() -> None:
-        async with connected(plugin.kubeconfig(version)) as client:
-            await asyncio.gather(*(client.get(PODS) for _ in range(8)))
-
-    asyncio.run(run())
+    async with connected(plugin.kubeconfig(version)) as client:
+        await asyncio.gather(*(client.get(PODS) for _ in range(8)))
     assert plugin.runs == 1
 
 
-def test_a_plugin_is_run_again_when_its_token_ends(plugin: Plugin) -> None:
+async def test_a_plugin_is_run_again_when_its_token_ends(plugin: Plugin) -> None:
     plugin.prints(token=ADMIN, expirationTimestamp="2001-01-01T00:00:00Z")
 
-    async def run() -> None:
-        async with connected(plugin.kubeconfig()) as client:
-            await client.get(PODS)
-            await client.get(PODS)
-
-    asyncio.run(run())
+    async with connected(plugin.kubeconfig()) as client:
+        await client.get(PODS)
+        await client.get(PODS)
     assert plugin.runs == 2
 
 
-def test_a_plugin_is_run_again_when_its_token_is_turned_down(plugin: Plugin) -> None:
-    async def run() -> None:
-        async with connected(plugin.kubeconfig()) as client:
-            plugin.prints(token="outdated")  # noqa: S106
-            with pytest.raises(ApiError, match="not accepted"):
-                await client.get(PODS)
-            assert plugin.runs == 2
-            plugin.prints(token=ADMIN)
+async def test_a_plugin_is_run_again_when_its_token_is_turned_down(plugin: Plugin) -> None:
+    async with connected(plugin.kubeconfig()) as client:
+        plugin.prints(token="outdated")  # noqa: S106
+        with pytest.raises(ApiError, match="not accepted"):
             await client.get(PODS)
-
-    asyncio.run(run())
+        assert plugin.runs == 2
+        plugin.prints(token=ADMIN)
+        await client.get(PODS)
     assert plugin.runs == 3
 
 

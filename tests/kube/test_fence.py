@@ -14,7 +14,7 @@ from waiting import eventually
 PODS = "/api/v1/pods"
 
 
-def test_a_write_that_waits_for_a_connection_is_not_sent_once_the_lease_is_lost() -> None:
+async def test_a_write_that_waits_for_a_connection_is_not_sent_once_the_lease_is_lost() -> None:
     leads, answered = True, asyncio.Event()
 
     async def reply(method: str, _: str, __: bytes, writer: asyncio.StreamWriter) -> None:
@@ -22,23 +22,19 @@ def test_a_write_that_waits_for_a_connection_is_not_sent_once_the_lease_is_lost(
             await answered.wait()
         writer.write(answer())
 
-    async def main() -> None:
-        nonlocal leads
-        async with scripted(reply, connections=1) as (client, script):
-            fenced = FencedApi(client, lambda: leads)
-            first = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
-            second = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
-            read = asyncio.ensure_future(fenced.request("GET", PODS))
-            await eventually(lambda: script.asked)
-            leads = False
-            answered.set()
-            assert await first == b"{}"
-            with pytest.raises(NotLeadingError, match="does not hold the lease any more"):
-                await second
-            assert await read == b"{}"
-            assert script.asked == [("POST", PODS), ("GET", PODS)]
-
-    asyncio.run(main())
+    async with scripted(reply, connections=1) as (client, script):
+        fenced = FencedApi(client, lambda: leads)
+        first = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
+        second = asyncio.ensure_future(fenced.request("POST", PODS, body=b"{}"))
+        read = asyncio.ensure_future(fenced.request("GET", PODS))
+        await eventually(lambda: script.asked)
+        leads = False
+        answered.set()
+        assert await first == b"{}"
+        with pytest.raises(NotLeadingError, match="does not hold the lease any more"):
+            await second
+        assert await read == b"{}"
+        assert script.asked == [("POST", PODS), ("GET", PODS)]
 
 
 async def test_a_write_is_not_repeated_after_a_pause_in_which_the_lease_was_lost() -> None:

@@ -82,24 +82,21 @@ async def replicas(
                 await replica.end()
 
 
-def test_the_first_leads_and_the_other_takes_over_when_it_dies(plane: ControlPlane) -> None:
+async def test_the_first_leads_and_the_other_takes_over_when_it_dies(plane: ControlPlane) -> None:
     before = revision(plane)
 
-    async def run() -> None:
-        async with replicas(plane, "one", "two") as both:
-            await eventually(lambda: any(each.leading for each in both))
-            first, second = sorted(both, key=lambda each: not each.leading)
-            await eventually(lambda: second.elector.holder == first.elector.identity)
-            began = asyncio.get_running_loop().time()
-            await first.die()
-            assert not first.leading
-            await eventually(lambda: second.leading)
-            waited = asyncio.get_running_loop().time() - began
-            assert waited > QUICK.lease_seconds - 2 * QUICK.retry_seconds  # not a moment too early
-            assert first.log[-1] == "stopped"
-            assert second.log[-2:] == [f"leader {second.elector.identity}", "started"]
-
-    asyncio.run(run())
+    async with replicas(plane, "one", "two") as both:
+        await eventually(lambda: any(each.leading for each in both))
+        first, second = sorted(both, key=lambda each: not each.leading)
+        await eventually(lambda: second.elector.holder == first.elector.identity)
+        began = asyncio.get_running_loop().time()
+        await first.die()
+        assert not first.leading
+        await eventually(lambda: second.leading)
+        waited = asyncio.get_running_loop().time() - began
+        assert waited > QUICK.lease_seconds - 2 * QUICK.retry_seconds  # not a moment too early
+        assert first.log[-1] == "stopped"
+        assert second.log[-2:] == [f"leader {second.elector.identity}", "started"]
     # What etcd saw: each holder in one piece, and a count of the changes.
     kept = [
         (change.stored["spec"]["holderIdentity"], change.stored["spec"]["leaseTransitions"])
@@ -381,14 +378,11 @@ class _SlowAnswers:
         return self.lease
 
 
-def test_a_lease_whose_renewal_was_cut_off_is_released() -> None:
+async def test_a_lease_whose_renewal_was_cut_off_is_released() -> None:
     server = _SlowAnswers()
 
-    async def run() -> None:
-        client: Any = server
-        replica = Replica(client, "one")
-        await eventually(lambda: server.version == 2)  # created, and renewed at once
-        await replica.end()
-
-    asyncio.run(run())
+    client: Any = server
+    replica = Replica(client, "one")
+    await eventually(lambda: server.version == 2)  # created, and renewed at once
+    await replica.end()
     assert server.lease["spec"]["holderIdentity"] == ""

@@ -106,7 +106,7 @@ async def test_everything_goes_through_the_proxy(
         (b"x" * 70_000, "the proxy closed the connection"),
     ],
 )
-def test_a_proxy_that_opens_no_tunnel(answered: bytes, sentence: str) -> None:
+async def test_a_proxy_that_opens_no_tunnel(answered: bytes, sentence: str) -> None:
     heads: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -114,15 +114,12 @@ def test_a_proxy_that_opens_no_tunnel(answered: bytes, sentence: str) -> None:
         writer.write(answered)
         writer.close()
 
-    async def run() -> None:
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            access = Access("https://[::1]:6443", proxy=f"http://us:s%40cret@127.0.0.1:{port}")
-            async with ApiClient(access) as client:
-                with pytest.raises(UnreachableError, match=sentence):
-                    await client.get("/version")
-
-    asyncio.run(run())
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        access = Access("https://[::1]:6443", proxy=f"http://us:s%40cret@127.0.0.1:{port}")
+        async with ApiClient(access) as client:
+            with pytest.raises(UnreachableError, match=sentence):
+                await client.get("/version")
 
     secret = base64.b64encode(b"us:s@cret").decode()
     asked = "CONNECT [::1]:6443 HTTP/1.1\r\nHost: [::1]:6443\r\n"
@@ -151,7 +148,7 @@ async def test_a_proxy_that_is_not_there_is_not_passed_by() -> None:
         assert script.asked == []
 
 
-def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
+async def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
     heads: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,20 +157,17 @@ def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:
         await writer.drain()
         writer.close()
 
-    async def run() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        async with server:
-            proxy = f"us:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            groups = [("Impersonate-Group", each) for each in ("readers", "writers")]
-            access = Access(
-                "http://api.example.com",
-                proxy=proxy,
-                extra_headers=[("Impersonate-User", "ann"), *groups],
-            )
-            async with ApiClient(access) as client:
-                await client.get("/version")
-
-    asyncio.run(run())
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        proxy = f"us:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        groups = [("Impersonate-Group", each) for each in ("readers", "writers")]
+        access = Access(
+            "http://api.example.com",
+            proxy=proxy,
+            extra_headers=[("Impersonate-User", "ann"), *groups],
+        )
+        async with ApiClient(access) as client:
+            await client.get("/version")
 
     [head] = heads
     secret = base64.b64encode(b"us:secret").decode()

@@ -31,34 +31,28 @@ async def at_once(seconds: float) -> None:
     await asyncio.sleep(0 if seconds < 60 else 3600)
 
 
-def test_an_event_that_is_given_up_is_told_of_once() -> None:
+async def test_an_event_that_is_given_up_is_told_of_once() -> None:
     api = Unreachable()
     told: list[str] = []
 
-    async def run() -> None:
-        async with EventRecorder(api, "podium", warn=told.append, sleep=at_once) as recorder:
-            for number in range(5):
-                about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
-                recorder.record(about, "Normal", "Scheduled", "here")
-            assert await recorder.drain(60)
-            assert recorder.counts == {"failed": 5}
-
-    asyncio.run(run())
+    async with EventRecorder(api, "podium", warn=told.append, sleep=at_once) as recorder:
+        for number in range(5):
+            about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
+            recorder.record(about, "Normal", "Scheduled", "here")
+        assert await recorder.drain(60)
+        assert recorder.counts == {"failed": 5}
     assert api.asked == 5 * 12
     assert told == ["an event could not be written: connection refused; it was tried 12 times"]
 
 
-def test_events_that_find_no_room_are_told_of_once() -> None:
+async def test_events_that_find_no_room_are_told_of_once() -> None:
     told: list[str] = []
 
-    async def run() -> None:
-        recorder = EventRecorder(Unreachable(), "podium", most=2, warn=told.append)
-        for number in range(9):
-            about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
-            recorder.record(about, "Normal", "Scheduled", "here")
-        assert recorder.counts["dropped"] == 7
-        recorder.abandon()
+    recorder = EventRecorder(Unreachable(), "podium", most=2, warn=told.append)
+    for number in range(9):
+        about = Reference("Pod", "default", f"p-{number}", f"u-{number}")
         recorder.record(about, "Normal", "Scheduled", "here")
-
-    asyncio.run(run())
+    assert recorder.counts["dropped"] == 7
+    recorder.abandon()
+    recorder.record(about, "Normal", "Scheduled", "here")
     assert told == ["events are dropped: 2 wait to be written"]

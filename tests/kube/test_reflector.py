@@ -338,18 +338,15 @@ def test_a_list_that_is_decoded_as_it_comes_is_that_of_the_whole_text(
     assert api.asked == [{"limit": "500", "resourceVersion": "0"}]
 
 
-def test_the_first_list_is_put_into_the_order_of_etcd() -> None:
+async def test_the_first_list_is_put_into_the_order_of_etcd() -> None:
     """What an API server has in memory comes in any order."""
     names = (("b", "x"), ("a", "y"), ("a-1", "z"), ("a", "x"))
     parts = [{"metadata": {"namespace": space, "name": name}} for space, name in names]
     text = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": parts})
     known = Known()
 
-    async def run() -> None:
-        one = Reflector(InPieces(text, []), "/x", msgspec.json.Decoder(Pod), known)
-        await one._list()
-
-    asyncio.run(run())
+    one = Reflector(InPieces(text, []), "/x", msgspec.json.Decoder(Pod), known)
+    await one._list()
     assert list(known.objects) == ["z", "x", "y"], "a-1/z, a/x, a/y, b/x, of which the last is x"
 
 
@@ -469,7 +466,7 @@ class Lists(KubeApi):
         yield pieces()
 
 
-def test_a_new_list_can_be_asked_for() -> None:
+async def test_a_new_list_can_be_asked_for() -> None:
     """It begins at the next event, which is not lost: the list has it."""
     api, known = Lists(), Known()
     told: list[str] = []
@@ -478,26 +475,23 @@ def test_a_new_list_can_be_asked_for() -> None:
     async def sleep(_: float) -> None:
         """Pass the pauses over."""
 
-    async def run() -> None:
-        reading = Reflector(
-            api, "/x", msgspec.json.Decoder(Object), known, warn=told.append, sleep=sleep
-        )
-        task = asyncio.create_task(reading.run())
-        await eventually(lambda: known.replaced == 1)
-        await api.events.put(bookmark)
-        await eventually(lambda: reading.version == "2")
-        assert api.lists == 1
+    reading = Reflector(
+        api, "/x", msgspec.json.Decoder(Object), known, warn=told.append, sleep=sleep
+    )
+    task = asyncio.create_task(reading.run())
+    await eventually(lambda: known.replaced == 1)
+    await api.events.put(bookmark)
+    await eventually(lambda: reading.version == "2")
+    assert api.lists == 1
 
-        reading.list_again()
-        await api.events.put(bookmark)
-        await eventually(lambda: known.replaced == 2)
+    reading.list_again()
+    await api.events.put(bookmark)
+    await eventually(lambda: known.replaced == 2)
 
-        assert (api.lists, reading.version) == (2, "1")
-        await api.events.put(bookmark)
-        await eventually(lambda: reading.version == "2")
-        assert api.lists == 2, "once is enough"
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(run())
+    assert (api.lists, reading.version) == (2, "1")
+    await api.events.put(bookmark)
+    await eventually(lambda: reading.version == "2")
+    assert api.lists == 2, "once is enough"
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     assert told == [], "the handler that failed has told it"

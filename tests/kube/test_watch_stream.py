@@ -541,7 +541,7 @@ async def test_pieces_that_come_alone_and_in_bursts_are_handed_on_in_order(
         assert await read(client) == body
 
 
-def test_a_burst_lets_other_tasks_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_burst_lets_other_tasks_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long burst is handed on for 5 ms at a time, also to a function."""
     monkeypatch.setattr(watch_stream, "SLICE_SECONDS", 0.002)
     text = HEAD + b"3\r\n{}\n\r\n" * 40_000
@@ -560,11 +560,8 @@ def test_a_burst_lets_other_tasks_run(run: Run, monkeypatch: pytest.MonkeyPatch)
         while time.process_time() < until:
             pass
 
-    async def main() -> None:
-        async with scripted(sends(text + b"0\r\n\r\n", then=60)) as (client, _):
-            beside = asyncio.create_task(others())
-            await client.watch("/w", {}, take, idle_seconds=20, opened=lambda: None)
-            beside.cancel()
-
-    run(main())
+    async with scripted(sends(text + b"0\r\n\r\n", then=60)) as (client, _):
+        beside = asyncio.create_task(others())
+        await client.watch("/w", {}, take, idle_seconds=20, opened=lambda: None)
+        beside.cancel()
     assert longest < 0.3  # 40,000 pieces take 0.8 s together

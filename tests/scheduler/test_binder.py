@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -330,19 +329,16 @@ def test_the_undo_wakes_pods_that_the_resources_could_help() -> None:
     assert made.pool(big) in {Pool.ACTIVE, Pool.BACKOFF}
 
 
-def test_the_undo_waits_while_the_state_is_frozen() -> None:
+async def test_the_undo_waits_while_the_state_is_frozen() -> None:
     made = cluster()
     made.api.script("bind", refused(403))
 
-    async def run() -> None:
-        made.state.freeze()
-        made.actions.binder.start(*made.attempt(node="n1"))
-        await made.finish()
-        assert made.placed() == {"default/a": "n1"}
-        made.state.thaw()
-        await made.finish()
-
-    asyncio.run(run())
+    made.state.freeze()
+    made.actions.binder.start(*made.attempt(node="n1"))
+    await made.finish()
+    assert made.placed() == {"default/a": "n1"}
+    made.state.thaw()
+    await made.finish()
 
     assert_not_bound(made, "no")
 

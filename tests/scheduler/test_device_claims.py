@@ -241,25 +241,22 @@ def test_a_claim_is_made_for_extended_resources_and_deleted_with_the_undo() -> N
     assert world.server.log[-2:] == [f"patch {name}", f"delete {name}"]
 
 
-def test_binding_conditions_are_waited_for() -> None:
+async def test_binding_conditions_are_waited_for() -> None:
     world = World("c")
     plan = world.plan("c", conditions=["Attached"])
 
-    async def run() -> None:
-        task = asyncio.create_task(world.claims.bind(POD, plan, timeout_seconds=600.0))
-        while not world.cluster.time.slept:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        ready = {
-            "driver": "gpu.example.com",
-            "pool": "n1",
-            "device": "gpu-0",
-            "conditions": [{"type": "Attached", "status": "True"}],
-        }
-        world.server.touch("c", devices=[ready])
-        world.cluster.put(world.server.claim("c"))
-        await task
-
-    asyncio.run(run())
+    task = asyncio.create_task(world.claims.bind(POD, plan, timeout_seconds=600.0))
+    while not world.cluster.time.slept:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    ready = {
+        "driver": "gpu.example.com",
+        "pool": "n1",
+        "device": "gpu-0",
+        "conditions": [{"type": "Attached", "status": "True"}],
+    }
+    world.server.touch("c", devices=[ready])
+    world.cluster.put(world.server.claim("c"))
+    await task
 
     assert world.cluster.time.slept
 

@@ -159,32 +159,31 @@ def test_after_a_status_that_cannot_be_written_that_pod_alone_is_attempted_again
     assert made.time.slept == [1.0]
 
 
-def test_outcomes_of_a_pod_are_written_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_outcomes_of_a_pod_are_written_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The first request takes long; the second one waits, and its outcome stays."""
     made = cluster()
     handler, written = made.actions.failure_handler, []
 
-    async def run() -> None:
-        gate = asyncio.Event()
+    gate = asyncio.Event()
 
-        async def write(_: Pod, outcome: FailedAttempt) -> None:
-            if outcome.message == "first":
-                await gate.wait()
-            written.append(outcome.message)
+    async def write(_: Pod, outcome: FailedAttempt) -> None:
+        if outcome.message == "first":
+            await gate.wait()
+        written.append(outcome.message)
 
-        monkeypatch.setattr(handler._status, "write", write)
-        _, result = made.attempt(**rejected())
-        first, second = (
-            asyncio.create_task(handler._write(waiting(), FailedAttempt("A", text), result, ()))
-            for text in ("first", "second")
-        )
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert written == []
-        gate.set()
-        await asyncio.gather(first, second)
-
-    asyncio.run(run())
+    monkeypatch.setattr(handler._status, "write", write)
+    _, result = made.attempt(**rejected())
+    first, second = (
+        asyncio.create_task(handler._write(waiting(), FailedAttempt("A", text), result, ()))
+        for text in ("first", "second")
+    )
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert written == []
+    gate.set()
+    await asyncio.gather(first, second)
     assert written == ["first", "second"]
     assert handler._writing == {}
 
@@ -233,18 +232,15 @@ def test_a_pod_that_was_deleted_before_its_retry_is_not_attempted_again() -> Non
     assert made.pool(waiting()) is None
 
 
-def test_retries_that_have_not_begun_are_cancelled() -> None:
+async def test_retries_that_have_not_begun_are_cancelled() -> None:
     made = cluster()
     made.api.script("status", refused(403))
     turn, result = made.attempt(**rejected())
 
-    async def run() -> None:
-        made.actions.failure_handler.not_decided(turn, result)
-        await until_a_retry_waits(made)
-        await made.actions.failure_handler.cancel()
-        assert made.actions.failure_handler.retrying == 0
-
-    asyncio.run(run())
+    made.actions.failure_handler.not_decided(turn, result)
+    await until_a_retry_waits(made)
+    await made.actions.failure_handler.cancel()
+    assert made.actions.failure_handler.retrying == 0
 
     assert made.pool(waiting()) is Pool.UNSCHEDULABLE
 
@@ -267,17 +263,14 @@ def test_a_pod_that_is_there_in_spite_of_a_404_is_attempted_again() -> None:
     assert made.pool(waiting()) is Pool.ACTIVE
 
 
-def test_nothing_is_written_about_a_pod_that_was_deleted_before_its_turn() -> None:
+async def test_nothing_is_written_about_a_pod_that_was_deleted_before_its_turn() -> None:
     victim = running("one")
     made = cluster(victim)
     turn, result = made.attempt(**preempting(victim))
 
-    async def run() -> None:
-        made.actions.failure_handler.not_decided(turn, result)
-        made.drop(waiting())
-        await made.finish()
-
-    asyncio.run(run())
+    made.actions.failure_handler.not_decided(turn, result)
+    made.drop(waiting())
+    await made.finish()
 
     assert made.api.named("status") == []
     assert made.api.named("delete") == []
@@ -420,7 +413,7 @@ def test_a_victim_that_is_gone_does_not_keep_the_others(request_name: str) -> No
 
 
 @pytest.mark.parametrize("request_name", ["status", "delete"])
-def test_a_victim_of_a_group_that_is_said_to_be_gone_counts_as_it_is_known(
+async def test_a_victim_of_a_group_that_is_said_to_be_gone_counts_as_it_is_known(
     request_name: str,
 ) -> None:
     one, two = running("one"), running("two")
@@ -429,12 +422,9 @@ def test_a_victim_of_a_group_that_is_said_to_be_gone_counts_as_it_is_known(
     group = PodGroup(metadata=ObjectMeta(name="g", uid="g"))
     found = GroupPreemption((one.key, two.key), (one.uid, two.uid), ("n1", "n1"))
 
-    async def run() -> None:
-        made.actions.failure_handler.evict_for_group(group, found, "default-scheduler")
-        assert is_terminating(made, one)
-        await made.finish()
-
-    asyncio.run(run())
+    made.actions.failure_handler.evict_for_group(group, found, "default-scheduler")
+    assert is_terminating(made, one)
+    await made.finish()
 
     assert ["default/two", "two"] in made.api.named("delete")
     assert not is_terminating(made, one)
@@ -478,18 +468,15 @@ def test_nobody_is_evicted_when_the_outcome_cannot_be_written(error: Exception) 
     assert not is_terminating(made, victim)
 
 
-def test_victims_are_restored_as_they_are_by_then() -> None:
+async def test_victims_are_restored_as_they_are_by_then() -> None:
     victim = running("victim")
     made = cluster(victim)
     made.api.script("delete", refused(500))
     turn, result = made.attempt(**preempting(victim))
 
-    async def run() -> None:
-        made.actions.failure_handler.not_decided(turn, result)
-        made.drop(victim)
-        await made.finish()
-
-    asyncio.run(run())
+    made.actions.failure_handler.not_decided(turn, result)
+    made.drop(victim)
+    await made.finish()
 
     assert made.placed() == {}
 

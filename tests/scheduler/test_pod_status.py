@@ -64,18 +64,15 @@ def test_an_attempt_that_ends_as_the_one_before_writes_nothing() -> None:
     assert second["nominatedNodeName"] == "n1"
 
 
-def test_every_attempt_of_v1_13_writes_its_time() -> None:
+async def test_every_attempt_of_v1_13_writes_its_time() -> None:
     api, now = FakeApi(), [0.0]
     writer = writer_to(api, writes_probe_time=True, now=lambda: now[0])
 
-    async def run() -> None:
-        written = waiting()
-        await writer.write(written, NO_ROOM)
-        written = writer.with_condition(written, NO_ROOM)
-        now[0] = 60.0
-        await writer.write(written, NO_ROOM)
-
-    asyncio.run(run())
+    written = waiting()
+    await writer.write(written, NO_ROOM)
+    written = writer.with_condition(written, NO_ROOM)
+    now[0] = 60.0
+    await writer.write(written, NO_ROOM)
 
     last = statuses(api)[-1]["conditions"][0]
     assert last["lastProbeTime"] == "1970-01-01T00:01:00Z"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -76,18 +75,15 @@ def test_a_measured_profile_asks_no_further_rules_before_the_nodes() -> None:
     assert asked(plain)[0] == []
 
 
-def test_profiles_of_a_running_scheduler_stay_measured_when_they_change() -> None:
+async def test_profiles_of_a_running_scheduler_stay_measured_when_they_change() -> None:
     timings = RuleTimings()
     [profile] = from_config(default_config(), Options())
 
-    async def run() -> None:
-        client = ApiClient(Access("http://127.0.0.1:9"))  # which is never asked
-        scheduler = Scheduler(client, [profile], recorder=NoEvents(), timings=timings)
-        await scheduler.reconfigure([replace(profile, name="another")])
-        [changed] = scheduler.profiles.values()
-        assert changed.name == "another"
-        simulation(node("n1"), node("n2"), profile=changed).attempt(pod())
-
-    asyncio.run(run())
+    client = ApiClient(Access("http://127.0.0.1:9"))  # which is never asked
+    scheduler = Scheduler(client, [profile], recorder=NoEvents(), timings=timings)
+    await scheduler.reconfigure([replace(profile, name="another")])
+    [changed] = scheduler.profiles.values()
+    assert changed.name == "another"
+    simulation(node("n1"), node("n2"), profile=changed).attempt(pod())
 
     assert ("NodeResourcesFit", "Filter") in timings.spent

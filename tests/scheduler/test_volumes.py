@@ -235,18 +235,15 @@ def test_an_older_version_of_a_volume_is_waited_out() -> None:
     assert run(found, BIND, put(older), put(claimed_disk()), put(bound_claim())) == [""]
 
 
-def test_cancelling_ends_the_wait_without_a_result() -> None:
+async def test_cancelling_ends_the_wait_without_a_result() -> None:
     found, errors = made(), list[str]()
 
-    async def cancel() -> None:
-        result = found.attempt(node="n1", volumes=BIND)[1]
-        found.actions.pre_bind.start(result, lambda error, _: errors.append(error))
-        while not found.time.slept:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        assert len(found.actions.pre_bind) == 1
-        await found.actions.pre_bind.cancel()
-
-    asyncio.run(cancel())
+    result = found.attempt(node="n1", volumes=BIND)[1]
+    found.actions.pre_bind.start(result, lambda error, _: errors.append(error))
+    while not found.time.slept:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert len(found.actions.pre_bind) == 1
+    await found.actions.pre_bind.cancel()
 
     assert errors == []
     assert len(found.actions.pre_bind) == 0

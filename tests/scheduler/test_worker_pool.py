@@ -35,23 +35,20 @@ def test_jobs_start_in_order_and_within_the_limit() -> None:
     assert most == 3
 
 
-def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_job_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     done = []
 
-    async def run() -> None:
-        workers = WorkerPool(1)
+    workers = WorkerPool(1)
 
-        async def bad() -> None:
-            raise ValueError("oh")
+    async def bad() -> None:
+        raise ValueError("oh")
 
-        async def good() -> None:
-            done.append(1)
+    async def good() -> None:
+        done.append(1)
 
-        workers.submit(bad)
-        workers.submit(good)
-        assert await workers.drain(5)
-
-    asyncio.run(run())
+    workers.submit(bad)
+    workers.submit(good)
+    assert await workers.drain(5)
 
     assert done == [1]
     assert "a job failed" in caplog.text

@@ -201,18 +201,14 @@ async def test_those_give_way_that_have_waited_longest_since_their_last_answer(r
 
 
 @UVLOOP
-def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again(run: Any) -> None:
+async def test_a_connection_is_kept_longer_than_clients_wait_to_use_it_again(run: Any) -> None:
     """A binding that meets the end of its connection is not known to be carried out or not."""
-
-    async def main() -> None:
-        async with served(PortLimits(idle_seconds=1)) as port:
-            stream = await port.connect(REQUEST)
-            await stream[0].readuntil(ANSWER_END)
-            began = time.monotonic()
-            assert await ended(stream) == b""
-            assert time.monotonic() - began > 0.5
-
-    run(main())
+    async with served(PortLimits(idle_seconds=1)) as port:
+        stream = await port.connect(REQUEST)
+        await stream[0].readuntil(ANSWER_END)
+        began = time.monotonic()
+        assert await ended(stream) == b""
+        assert time.monotonic() - began > 0.5
     assert PortLimits().idle_seconds > IDLE_SECONDS + CONNECT_SECONDS
 
 
@@ -285,27 +281,26 @@ def descriptors() -> int:
 
 @LOOPS
 @pytest.mark.parametrize("over_tls", [False, True])
-def test_a_crowd_takes_no_more_descriptors_than_its_port_may(run: Any, *, over_tls: bool) -> None:
+async def test_a_crowd_takes_no_more_descriptors_than_its_port_may(
+    run: Any, *, over_tls: bool
+) -> None:
     """They come faster than the event loop ends connections, and wait in the backlog."""
     most: list[int] = []
 
-    async def main() -> None:
-        with serving_certificate("", "") as made:
-            tls = ServerTls(made.certificate, made.key, warn=print).context if over_tls else None
-            async with served(PortLimits(connections=8), tls) as port:
-                before = descriptors()
-                crowd = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-c", _CROWD, str(port.number)), stdin=subprocess.PIPE
-                )
+    with serving_certificate("", "") as made:
+        tls = ServerTls(made.certificate, made.key, warn=print).context if over_tls else None
+        async with served(PortLimits(connections=8), tls) as port:
+            before = descriptors()
+            crowd = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", _CROWD, str(port.number)), stdin=subprocess.PIPE
+            )
+            await asyncio.sleep(0)
+            time.sleep(1)  # noqa: ASYNC251  all of them come while nothing is accepted
+            while len(most) < 300:
+                most.append(descriptors() - before)
                 await asyncio.sleep(0)
-                time.sleep(1)  # noqa: ASYNC251  all of them come while nothing is accepted
-                while len(most) < 300:
-                    most.append(descriptors() - before)
-                    await asyncio.sleep(0)
-                crowd.kill()
-                await crowd.wait()
-
-    run(main())
+            crowd.kill()
+            await crowd.wait()
 
     # Eight connections, one that is just accepted, and those of the subprocess.
     assert max(most) <= 8 + 1 + 4

@@ -34,7 +34,7 @@ class Profiles(Observer):
         self.by_pod[attempted.pod.name] = attempted.decision.profile
 
 
-def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
+async def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
     since = revision(plane)
     create_many(plane, "/api/v1/nodes", nodes(10, cpu="1"))
     create_many(plane, PODS, pods(30, prefix="early"))
@@ -43,23 +43,20 @@ def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
     [current] = from_config(default_config(), Options())
     current = replace(current, scheduler_name="podium")
 
-    async def run() -> None:
-        async with ApiClient(load_access(plane.kubeconfig(ADMIN))) as client:
-            options = SchedulerOptions(behaviour=OF_POLICIES)
-            scheduler = Scheduler(
-                client, [classic], recorder=NoEvents(), observers=[seen], options=options
-            )
-            working = asyncio.create_task(scheduler.run())
-            await eventually(lambda: len(seen.by_pod) >= 30)
-            await scheduler.reconfigure([current], replace(options, behaviour=OF_CONFIGURATIONS))
-            for made in pods(30, prefix="late"):
-                await client.create(PODS, made)
-            await eventually(lambda: len(seen.by_pod) >= 60)
-            await eventually(lambda: not scheduler.binding)
-            scheduler.stop()
-            await working
-
-    asyncio.run(run())
+    async with ApiClient(load_access(plane.kubeconfig(ADMIN))) as client:
+        options = SchedulerOptions(behaviour=OF_POLICIES)
+        scheduler = Scheduler(
+            client, [classic], recorder=NoEvents(), observers=[seen], options=options
+        )
+        working = asyncio.create_task(scheduler.run())
+        await eventually(lambda: len(seen.by_pod) >= 30)
+        await scheduler.reconfigure([current], replace(options, behaviour=OF_CONFIGURATIONS))
+        for made in pods(30, prefix="late"):
+            await client.create(PODS, made)
+        await eventually(lambda: len(seen.by_pod) >= 60)
+        await eventually(lambda: not scheduler.binding)
+        scheduler.stop()
+        await working
 
     assert_sound(plane, since)
     by_generation = {name.split("-")[0]: told.split()[0] for name, told in seen.by_pod.items()}
