@@ -8,6 +8,7 @@ stays true when the cluster moves on.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import numpy as np
 from podium.engine.state.reservation import DevicePlan, VolumePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from podium.engine.framework.causes import CausedRejection, PreemptionCauses, ScoreCause
     from podium.engine.framework.rule import Permission, Refused

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from podium.objects.kinds.devices import Allocation, ResourceClaim
+from podium.objects.kinds.pod import ContainerExtendedResource
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from podium.engine.state.catalog import Catalog
-    from podium.objects.kinds.devices import Allocation, ResourceClaim
-    from podium.objects.kinds.pod import ContainerExtendedResource, Pod
+    from podium.objects.kinds.pod import Pod
 
 
 class PreBindSteps(Protocol):

@@ -15,19 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn, Victims
+from podium.engine.framework.decision import NO_CODES, Decision, Preemption, ScoreColumn
 from podium.engine.framework.rule import Refused
 from podium.engine.rules.devices.plugin import NAME as DEVICES
-from podium.engine.state.reservation import ClaimPlan, DevicePlan, VolumePlan
-from podium.objects.kinds.devices import (
-    Allocation,
-    ClaimMeta,
-    ResourceClaim,
-    ResourceClaimSpec,
-    ResourceClaimStatus,
-)
-from podium.objects.kinds.pod import ContainerExtendedResource
+from podium.engine.state.reservation import DevicePlan, VolumePlan
+from podium.objects.kinds.devices import ClaimMeta, ResourceClaimStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,8 +36,6 @@ _LEVEL: Final = 1
 _MIN_COMPRESSED: Final = 512
 #: The bytes that CPython needs for a dictionary entry, on average.
 _DICT_ENTRY_BYTES: Final = 120
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
 
 
 class NodeNames:
@@ -120,6 +112,42 @@ class _Reader:
         return found
 
 
+class _Head(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What every decision has; the first fields are attributes of it."""
+
+    node: str | None
+    error: str
+    histogram: dict[int, int]
+    feasible_count: int
+    tied: int
+    cursor: int
+    dropped: bool
+    nominated: str | None
+    held: Refused | None
+    refused: Refused | None
+    post_code: str
+    post_message: str
+    group_message: str
+    extender_failed: dict[str, list[str]]
+    nodes: int
+    #: The number of verdicts, or what it was before the verdicts were left out.
+    consumed: int
+    volumes: VolumePlan | None
+    devices: DevicePlan | None
+    #: Without the nodes that were looked at, which are a column.
+    preemption: Preemption | None
+    #: Name, weight and uniformity of each column of scores.
+    scores: list[tuple[str, int, bool]] | None
+    #: Type and length of each column.
+    shapes: list[tuple[str, int]]
+    has_matrix: bool
+
+
+_ATTRIBUTES: Final = _Head.__struct_fields__[:14]
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Head).decode
+
+
 def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
     """Pack a decision without its pod; unless *whole*, without matrix and most candidates."""
     columns = _Columns()
@@ -137,32 +165,33 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
                 columns.put(column.raw)
                 columns.put(column.score)
                 scores.append((column.name, column.weight, column.uniform))
-    preemption, held, refused = decision.preemption, decision.held, decision.refused
-    volumes, devices = decision.volumes, decision.devices
-    head = (
+    preemption, devices = decision.preemption, decision.devices
+    if preemption is not None:
+        columns.put_numbers(names.numbers(preemption.potential))
+        preemption = _shortened(preemption, whole=whole)
+    head = _Head(
         decision.node,
         decision.error,
-        decision.nodes,
-        list(decision.histogram.items()),
+        decision.histogram,
         decision.feasible_count,
         decision.tied,
         decision.cursor,
-        # The number of verdicts, or what it was before the verdicts were left out.
-        len(decision.codes) or decision.consumed,
         decision.dropped,
         decision.nominated,
-        None if held is None else _packed_refusal(held),
-        None if refused is None else _packed_refusal(refused),
+        decision.held,
+        decision.refused,
         decision.post_code,
         decision.post_message,
-        None if volumes is None else (dict(volumes.bind), list(volumes.provision)),
-        decision.extender_failed or None,
-        None if preemption is None else _packed_preemption(preemption, names, columns, whole=whole),
+        decision.group_message,
+        dict(decision.extender_failed),
+        decision.nodes,
+        len(decision.codes) or decision.consumed,
+        decision.volumes,
+        None if devices is None else _shown(devices),
+        preemption,
         scores,
         columns.shapes,
         matrix,
-        None if devices is None else _packed_devices(devices),
-        decision.group_message,
     )
     packed = _encode(head)
     body = len(packed).to_bytes(4, "little") + packed
@@ -171,30 +200,45 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
     return b"\1" + zlib.compress(body, _LEVEL) if len(body) > _MIN_COMPRESSED else b"\0" + body
 
 
+def _shortened(preemption: Preemption, *, whole: bool) -> Preemption:
+    """A preemption without the nodes looked at; unless *whole*, with the chosen candidate alone."""
+    candidates = preemption.candidates.items()
+    kept = {node: found for node, found in candidates if whole or node == preemption.node}
+    tie = preemption.tie if whole else ()
+    return replace(preemption, potential=(), candidates=kept, tie=tie)
+
+
+def _shown(plan: DevicePlan) -> DevicePlan:
+    """A plan for devices with the parts of its claims that pages show."""
+    claims = []
+    for each in plan.claims:
+        about, status = each.claim.metadata, each.claim.status
+        metadata = ClaimMeta(name=about.name, namespace=about.namespace, uid=about.uid)
+        shown = ResourceClaimStatus(allocation=status.allocation)
+        claims.append(replace(each, claim=replace(each.claim, metadata=metadata, status=shown)))
+    return replace(plan, claims=tuple(claims))
+
+
 def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabularies) -> Decision:
     """The decision, with the vocabularies of verdicts and node names that it was packed with."""
     verdicts, names = vocabularies
     body = zlib.decompress(memoryview(data)[1:]) if data[0] else data[1:]
     end = 4 + int.from_bytes(body[:4], "little")
     head = _decode(body[4:end])
-    made = Decision(pod, uid, profile, nodes=head[2], node=head[0], error=head[1])
+    made = Decision(pod, uid, profile, nodes=head.nodes)
+    for name in _ATTRIBUTES:
+        setattr(made, name, getattr(head, name))
     made.verdicts = verdicts
-    made.histogram = Counter(dict(head[3]))
-    made.feasible_count, made.tied, made.cursor, made.consumed = head[4:8]
-    made.dropped, made.nominated = head[8], head[9]
-    made.held, made.refused = _refusal(head[10]), _refusal(head[11])
-    made.post_code, made.post_message = head[12], head[13]
-    if head[14] is not None:
-        made.reservations = {"volumes": VolumePlan(head[14][0], tuple(head[14][1]))}
-    if head[20] is not None:
-        made.reservations = {**made.reservations, DEVICES: _devices(head[20])}
-    made.extender_failed = head[15] or {}
-    made.group_message = head[21]
-    reader = _Reader(body[end:], head[18])
-    if head[19]:
-        _fill_matrix(made, reader, names, head[17])
-    if head[16] is not None:
-        made.preemption = _preemption(head[16], names, reader)
+    made.histogram = Counter(head.histogram)
+    made.consumed = head.consumed
+    plans = {"volumes": head.volumes, DEVICES: head.devices}
+    made.reservations = {name: plan for name, plan in plans.items() if plan is not None}
+    reader = _Reader(body[end:], head.shapes)
+    if head.has_matrix:
+        _fill_matrix(made, reader, names, head.scores)
+    if head.preemption is not None:
+        potential = tuple(names.named(reader.take_numbers()))
+        made.preemption = replace(head.preemption, potential=potential)
     return made
 
 
@@ -209,85 +253,3 @@ def _fill_matrix(made: Decision, reader: _Reader, names: NodeNames, scores: Any)
             ScoreColumn(name, weight, reader.take(), reader.take(), uniform=uniform)
             for name, weight, uniform in scores
         )
-
-
-def _packed_devices(plan: DevicePlan) -> Any:
-    """The claims of a pod and what they get, with the parts of claims that pages show."""
-    claims = [
-        (
-            each.claim.metadata.name,
-            each.claim.metadata.namespace,
-            each.claim.metadata.uid,
-            msgspec.to_builtins(each.claim.spec),
-            msgspec.to_builtins(each.claim.status.allocation),
-            msgspec.to_builtins(each.allocation),
-            each.special,
-        )
-        for each in plan.claims
-    ]
-    return claims, [msgspec.to_builtins(each) for each in plan.mappings]
-
-
-def _devices(packed: Any) -> DevicePlan:
-    claims, mappings = packed
-    plans = []
-    for name, namespace, uid, spec, held, given, special in claims:
-        claim = ResourceClaim(
-            kind="ResourceClaim",
-            metadata=ClaimMeta(name=name, namespace=namespace, uid=uid),
-            spec=msgspec.convert(spec, ResourceClaimSpec),
-            status=ResourceClaimStatus(allocation=msgspec.convert(held, Allocation | None)),
-        )
-        plans.append(ClaimPlan(claim, msgspec.convert(given, Allocation | None), special))
-    made = tuple(msgspec.convert(each, ContainerExtendedResource) for each in mappings)
-    return DevicePlan(tuple(plans), made)
-
-
-def _packed_refusal(refused: Refused) -> tuple[str, str, bool, tuple[str, ...]]:
-    return (refused.plugin, refused.reason, refused.curable, refused.plugins)
-
-
-def _refusal(packed: Any) -> Refused | None:
-    if packed is None:
-        return None
-    plugin, reason, curable, plugins = packed
-    return Refused(plugin, reason, curable, tuple(plugins))
-
-
-def _packed_preemption(
-    preemption: Preemption, names: NodeNames, columns: _Columns, *, whole: bool
-) -> Any:
-    columns.put_numbers(names.numbers(preemption.potential))
-    candidates = [
-        (node, each.pods, each.uids, each.priorities, each.violations, each.earliest)
-        for node, each in preemption.candidates.items()
-        if whole or node == preemption.node
-    ]
-    return (
-        preemption.eligible,
-        candidates,
-        preemption.node,
-        preemption.tie if whole else (),
-        preemption.criterion,
-        preemption.cleared,
-        preemption.error,
-        preemption.nomination,
-    )
-
-
-def _preemption(packed: Any, names: NodeNames, reader: _Reader) -> Preemption:
-    eligible, candidates, node, tie, criterion, cleared, error, nomination = packed
-    return Preemption(
-        eligible,
-        tuple(names.named(reader.take_numbers())),
-        {
-            at: Victims(tuple(pods), tuple(uids), tuple(priorities), violations, earliest)
-            for at, pods, uids, priorities, violations, earliest in candidates
-        },
-        node,
-        tuple(tie),
-        criterion,
-        tuple((uid, key) for uid, key in cleared),
-        error,
-        nomination,
-    )
