@@ -59,30 +59,22 @@ def test_a_scheduler_that_dies_ends_the_lab(programs: Programs, broken: str) -> 
     assert lab.err.count("\n") == 1
 
 
-def test_a_scheduler_that_dies_ends_the_run(programs: Programs, broken: str) -> None:
-    lab = programs(Lab, "--nodes", "2", "--no-scheduler")
-    lab.create_pods("a")
-    flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--listen", "127.0.0.1:0")
-
-    program = programs(Program, "run", *flags, "--leader-elect=false")
-    code = program.ended()
-
-    assert code == 2
-    assert program.err.splitlines()[-1].startswith(SENTENCE)
-    assert lab.stop() == 0
-
-
-def test_the_lease_is_released_when_the_scheduler_dies(programs: Programs, broken: str) -> None:
+def test_a_scheduler_that_dies_ends_the_run_and_releases_its_lease(
+    programs: Programs, broken: str
+) -> None:
     lab = programs(Lab, "--nodes", "2", "--no-scheduler")
     lab.create_pods("a")
     flags = ("--kubeconfig", str(lab.kubeconfig), "--config", broken, "--listen", "127.0.0.1:0")
 
     program = programs(Program, "run", *flags, "--leader-elect-resource-name", "broken")
-    program.ended()
+    code = program.ended()
 
+    assert code == 2
+    assert program.err.splitlines()[-1].startswith(SENTENCE)
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/broken"
     lease = json.loads(lab.request(path))
     assert not lease["spec"].get("holderIdentity")
+    assert lab.stop() == 0
 
 
 def test_lab_and_run_have_the_same_metrics(programs: Programs) -> None:

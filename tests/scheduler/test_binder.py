@@ -50,6 +50,14 @@ def assert_not_bound(made: Cluster, error: str, version: str = "v1.37") -> None:
     assert (condition["reason"], condition["message"]) == (reason, message)
 
 
+def assert_ended(made: Cluster, error: str, *, bound: bool) -> None:
+    """The pod is bound, or the binding has failed with an error."""
+    if bound:
+        assert_bound(made)
+    else:
+        assert_not_bound(made, error)
+
+
 def assert_settled_by_reading(made: Cluster, error: str, *, bound: bool) -> None:
     """The pod is read once, and counts as bound or not as the API server has it."""
     made.api.script("get", as_read("a", "a", "n1" * bound))
@@ -57,10 +65,7 @@ def assert_settled_by_reading(made: Cluster, error: str, *, bound: bool) -> None
     made.bind()
 
     assert len(made.api.named("get")) == 1
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, error)
+    assert_ended(made, error, bound=bound)
 
 
 def test_a_binding_names_the_uid_and_is_reported() -> None:
@@ -107,10 +112,7 @@ def test_after_an_ambiguous_answer_the_pod_is_read(status: int, found: Any, boun
 
     assert len(made.api.named("bind")) == tries
     assert made.api.named("get") == [[POD_PATH]] * tries
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, "something happened")
+    assert_ended(made, "something happened", bound=bound)
 
 
 @pytest.mark.parametrize("status", [500, 503])
@@ -187,10 +189,7 @@ def test_when_all_answers_get_lost_the_pod_is_read_until_that_is_answered(
         "pod default/a: it is not known whether it was bound to n1: the API server does not answer"
     )
     assert caplog.text.count(told) == 1
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, "the API server does not answer")
+    assert_ended(made, "the API server does not answer", bound=bound)
 
 
 @pytest.mark.parametrize(("retry_after", "pause"), [(7.0, 7.0), (None, PAUSES[0])])
@@ -217,10 +216,7 @@ def test_an_exception_ends_as_bound_or_not_bound(
     made.bind()
 
     assert "binding pod default/a to n1" in caplog.text
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, "a bug")
+    assert_ended(made, "a bug", bound=bound)
 
 
 @pytest.mark.parametrize("answer", [ZeroDivisionError("a bug"), {}], ids=["a bug", "no pod"])
@@ -370,10 +366,7 @@ def test_extenders_bind_in_place_of_the_api_server(
 
     assert asked == [("default/a", "n1")]
     assert len(made.api.named("bind")) == bindings
-    if error:
-        assert_not_bound(made, error)
-    else:
-        assert_bound(made)
+    assert_ended(made, error, bound=not error)
 
 
 @pytest.mark.parametrize("bound", [True, False])
@@ -389,10 +382,7 @@ def test_after_an_extender_has_failed_the_pod_is_read(bound: bool) -> None:
     made.bind()
 
     assert made.api.named("bind") == []
-    if bound:
-        assert_bound(made)
-    else:
-        assert_not_bound(made, 'Post "http://extender/bind": no answer within 5 s')
+    assert_ended(made, 'Post "http://extender/bind": no answer within 5 s', bound=bound)
 
 
 @pytest.mark.parametrize("bound", [True, False])
