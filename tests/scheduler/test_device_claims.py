@@ -232,6 +232,7 @@ def test_a_claim_is_made_for_extended_resources_and_deleted_with_the_undo() -> N
     world.bind(plan)
     assert world.server.log == [f"create {name}", f"patch {name}", f"status {name}"]
     [written] = world.server.pods
+    assert written["metadata"] == {"uid": POD.uid}, "no other pod of that name gets it"
     assert written["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == name
 
     empty = DevicePlan(plan.claims)

@@ -9,8 +9,10 @@ import pytest
 
 import manifests
 from manifests import Manifest, pod_group, priority_class
+from podium.kube.api import MERGE_PATCH
 from podium.library.profile_source import ProfileSource
 from podium.virtual_cluster.cluster import Replica, SimulatedCluster
+from podium.virtual_cluster.in_process_api import InProcessApi
 
 CHOSEN = ProfileSource(environment={}, profile="v1.37", feature_gates=({"GenericWorkload": True},))
 
@@ -63,6 +65,32 @@ def test_a_group_that_fits_is_bound_at_once(cluster: SimulatedCluster) -> None:
     assert sorted(filter(None, nodes_of(cluster).values())) == ["n1", "n2"]
     told = condition(cluster)
     assert (told["status"], told["reason"], told["message"]) == ("True", "Scheduled", "")
+
+
+class GroupMadeAnew(InProcessApi):
+    """The group is made anew, with room for more pods, before its first condition arrives."""
+
+    is_anew = False
+
+    async def patch(self, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Any:
+        if "podgroups" in path and not self.is_anew:
+            self.is_anew = True
+            self.registry.delete("PodGroup", "g", "default")
+            self.registry.create("PodGroup", group(9), namespace="default")
+        return await super().patch(path, patch, content_type)
+
+
+def test_a_condition_is_not_written_into_another_group_of_the_same_name(
+    cluster: SimulatedCluster,
+) -> None:
+    cluster.load([node("n1"), node("n2"), group(2), pod("a0"), pod("a1")])
+    client = GroupMadeAnew(cluster.server)
+    cluster.add_scheduler(CHOSEN.choose(), client=client)
+    cluster.run_for(30)
+
+    [anew] = cluster.registry.list("PodGroup")
+    assert client.is_anew
+    assert not (anew.get("status") or {}).get("conditions")
 
 
 def test_a_group_that_does_not_fit_is_tried_again_by_time(cluster: SimulatedCluster) -> None:

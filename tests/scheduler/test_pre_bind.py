@@ -44,7 +44,7 @@ def test_a_reservation_is_carried_out_before_the_pod_is_bound() -> None:
 
     made.bind(reservations={"PickGpu": UserReservation(3, rule)})
 
-    patch = {"metadata": {"annotations": {"example.com/gpu": "3"}}}
+    patch = {"metadata": {"uid": "a", "annotations": {"example.com/gpu": "3"}}}
     assert made.api.requests[:3] == [
         ("status", "default/a", {"nominatedNodeName": "n1"}),
         ("patch", PATH, patch),

@@ -48,6 +48,11 @@ class _Binding(msgspec.Struct, rename="camel", gc=False):
     kind: str = "Binding"
 
 
+def of_uid(uid: str) -> dict[str, str]:
+    """The metadata of a patch, which is refused if the name is another object's by now."""
+    return {"uid": uid} if uid else {}
+
+
 def always() -> None:
     """Allow a request to be sent."""
 

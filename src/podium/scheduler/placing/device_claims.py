@@ -30,6 +30,7 @@ from podium.cluster.claims import (
     without_finalizer,
 )
 from podium.engine.rules.devices.claims import SPECIAL_NAME, BindingFailure, is_late, is_ready
+from podium.kube.api import of_uid
 from podium.kube.errors import ApiError, is_outcome_unknown, is_passing
 from podium.kube.pauses import growing_pauses
 from podium.objects.kinds.devices import ResourceClaim
@@ -156,7 +157,8 @@ class DeviceClaims:
             "resourceClaimName": claim.name,
         }
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        await self._client.patch(path, {"status": {"extendedResourceClaimStatus": status}})
+        patch = {"status": {"extendedResourceClaimStatus": status}}
+        await self._client.patch(path, {"metadata": of_uid(pod.metadata.uid), **patch})
 
     async def _wait(self, claims: list[ResourceClaim], timeout_seconds: float) -> None:
         """Wait until drivers report that all devices are ready."""

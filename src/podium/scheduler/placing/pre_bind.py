@@ -15,6 +15,7 @@ import msgspec
 from podium.cluster.claims import ClaimWriteError
 from podium.engine.rows.rows import OneRow
 from podium.engine.state.reservation import PreBindSteps
+from podium.kube.api import of_uid
 from podium.kube.errors import ApiError
 from podium.scheduler.placing.device_claims import DeviceClaims
 from podium.scheduler.placing.tasks import Stage, StageError, StageTasks, error_of
@@ -149,7 +150,8 @@ class _Steps(PreBindSteps):
     async def annotate(self, key: str, value: object) -> None:
         text = msgspec.json.encode(value, enc_hook=str).decode()
         path = f"/api/v1/namespaces/{self._pod.namespace}/pods/{self._pod.name}"
-        await self._client.patch(path, {"metadata": {"annotations": {key: text}}})
+        metadata = {**of_uid(self._pod.metadata.uid), "annotations": {key: text}}
+        await self._client.patch(path, {"metadata": metadata})
 
     async def call(self, step: Callable[[], None]) -> None:
         await asyncio.to_thread(step)

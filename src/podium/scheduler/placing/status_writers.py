@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from podium.cluster.pod_groups.cycle import condition_after, with_condition
 from podium.cluster.queue.entities import scheduled_condition
+from podium.kube.api import of_uid
 from podium.kube.errors import ApiError
 from podium.objects.kinds.pod import PodCondition
 from podium.objects.kinds.pod_group import API_VERSION
@@ -150,8 +151,7 @@ class PodStatusWriter(Observer):
             self._nominated.pop(old.uid, None)
 
     async def _patch(self, pod: Pod, status: dict[str, Any]) -> None:
-        about = {"uid": pod.metadata.uid} if pod.metadata.uid else {}
-        patch = {"metadata": about, "status": status}
+        patch = {"metadata": of_uid(pod.metadata.uid), "status": status}
         if "nominatedNodeName" in status:
             self._nominated[pod.uid] = status["nominatedNodeName"] or ""
         try:
@@ -205,7 +205,10 @@ class GroupStatusWriter:
         written_group = with_condition(group, condition)
         conditions = [_full(each) for each in written_group.status.conditions or ()]
         try:
-            await self._client.patch(path, {"status": {"conditions": conditions}})
+            metadata = of_uid(group.metadata.uid)
+            await self._client.patch(
+                path, {"metadata": metadata, "status": {"conditions": conditions}}
+            )
         except ApiError as error:
             logger.warning("pod group %s: %s", group.key, error)
             self._state.apply(self._take_back, group, condition)
