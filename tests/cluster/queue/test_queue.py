@@ -447,6 +447,17 @@ def test_a_pod_that_waited_longer_than_a_minute_is_tried_again_at_the_next_look(
     assert names(waiting) == ["p"]
 
 
+def test_a_time_that_is_ahead_does_not_park_a_pod_for_longer() -> None:
+    """The wall clock was set forward, or back since another leader wrote the condition."""
+    waiting, clock = queue()
+    waiting.add(pod("p"))
+    attempt = popped(waiting)
+    assert waiting.requeue(attempt, pod("p", tried=3000)) is Pool.UNSCHEDULABLE
+
+    clock.now = START + 90
+    assert names(waiting) == ["p"]
+
+
 def test_looks_that_nobody_asked_for_happened_at_their_own_time() -> None:
     waiting, clock = queue()
     clock.now = START + 10

@@ -304,8 +304,8 @@ class SchedulingQueue:
         waits = pool in {Pool.UNSCHEDULABLE, Pool.GATED}
         flush = None
         if pool is Pool.UNSCHEDULABLE:
-            since = max(queued.timestamp, queued.flushed_at)
-            flush = since + self._options.longest_wait if since != NEVER else self._next_flush
+            since = _waits_since(queued, now)
+            flush = since + self._options.longest_wait if since > 0 else self._next_flush
         return Waiting(
             pool,
             since=queued.timestamp,
@@ -366,7 +366,7 @@ class SchedulingQueue:
             self._move_without_event(late, now)
 
     def _late(self, queued: Entity, now: float) -> bool:
-        since = max(queued.timestamp, queued.flushed_at)
+        since = _waits_since(queued, now)
         return since != NEVER and now - since > self._options.longest_wait
 
     def _move_without_event(self, pods: Sequence[Entity], now: float) -> int:
@@ -494,3 +494,12 @@ class SchedulingQueue:
             return (0, 0.0, queued.arrival)
         rank: Rank = (-queued.priority, queued.timestamp)
         return (*rank, queued.arrival) if self._options.arrival_order else rank
+
+
+def _waits_since(queued: Entity, now: float) -> float:
+    """Since when an entity waits, as far as this clock can tell.
+
+    A time in a pod may be ahead: the clock of the machine that wrote it was. It does not count.
+    """
+    written = queued.timestamp if queued.timestamp <= now else 0.0
+    return max(written, queued.flushed_at)
