@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from podium.engine.framework.group_decision import ERROR
 from podium.lab.api.resources import stored
 from podium.objects.quantity import milli
 from world.objects import SELECTOR
@@ -16,13 +17,14 @@ from world.rules import ANNOTATION
 
 if TYPE_CHECKING:
     from podium.engine.framework.decision import Decision
+    from podium.engine.framework.group_decision import GroupDecision
     from podium.virtual_cluster.cluster import Replica
     from world.network import Sent
     from world.run import Entry, Placement, World
 
 #: Seconds in which requests about one object are counted, and how many there may be: beyond them,
 #: one for each change of the cluster in that time.
-WINDOW_SECONDS, MOST_IN_WINDOW = 10.0, 24
+WINDOW_SECONDS, MOST_IN_WINDOW = 10.0, 16
 FINISHED = frozenset({"Succeeded", "Failed"})
 #: Requests that only the leader may send.
 LEADERS_ONLY = frozenset({"bind", "status", "patch", "delete", "event"})
@@ -657,11 +659,15 @@ def lost_nominations(world: World) -> set[str]:
 
 
 def waiting_claimants(world: World) -> set[str]:
-    """Pods that wait, and have claims of devices."""
+    """Pods that wait, have claims of devices, and were tried with a preemption at last."""
+    last = {decision.uid: decision for _, _, decision in world.decisions}
     return {
         _name(pod)
         for pod in world.cluster.registry.list("Pod")
-        if _waits(pod) and pod["spec"].get("resourceClaims")
+        if _waits(pod)
+        and pod["spec"].get("resourceClaims")
+        and (found := last.get(pod["metadata"]["uid"])) is not None
+        and found.preemption is not None
     }
 
 
@@ -671,8 +677,9 @@ def late_findings(world: World, start: int, late: set[str]) -> Iterator[str]:
         if not entry.writer or is_repetition(entry):
             continue
         name = _name(entry.after or entry.before)
-        if is_binding(entry) and name not in late:
-            yield f"pod {name} fits, and only time has woken it"
+        if entry.kind == "Pod" and name not in late:
+            what = "fits" if is_binding(entry) else "is changed"
+            yield f"pod {name} {what}, and only time has woken it"
         return
 
 
@@ -725,18 +732,21 @@ def _is_incomplete(world: World, pod: Any) -> bool:
     return group is None or len(members) < _least(group)
 
 
-def keeps_nomination(decision: Decision, generation: str) -> bool:
+def keeps_nomination(decision: Decision, generation: str, group: GroupDecision | None) -> bool:
     """Whether kube-scheduler leaves the nomination to a node that is gone after this attempt.
 
     In v1.13 it does so where the attempt ended with an error, as it does while there is no node at
     all, and where preemption might help somewhere and finds no victims. In v1.36 it does so for a
     pod that is held or that a pre-filter refuses: the post-filter for devices ends with an error.
+    So it does for a pod of a *group* that does not fit, unless the cycle of the group is an error.
     """
     if decision.node is not None:
         return False
     if generation == "v1.13":
         tried = decision.preemption
         return tried is None or (bool(tried.potential) and tried.node is None)
+    if group is not None:
+        return group.code != ERROR
     return decision.held is not None or decision.refused is not None
 
 

@@ -33,6 +33,7 @@ from podium.scheduler.placing.status_writers import GroupStatusWriter, PodStatus
 from podium.scheduler.state.cluster_state import ClusterState
 from podium.scheduler.state.informers import Informers
 from podium.scheduler.state.object_index import ObjectIndex
+from podium.scheduler.telemetry.logs import DecisionLines
 from world.told import REPLICA
 
 
@@ -409,6 +410,37 @@ def unwritten_conditions_count_as_written() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def unanswered_bindings_are_not_told() -> Iterator[None]:
+    """A pod that was not bound because the API server did not answer goes back in silence."""
+    bind_failed = DecisionLines.bind_failed
+
+    def failed(self: Any, result: Any, node: str, error: str) -> None:
+        if "does not answer" not in error:
+            bind_failed(self, result, node, error)
+
+    with patch.object(DecisionLines, "bind_failed", failed):
+        yield
+
+
+@contextmanager
+def unwritten_leases_are_not_told() -> Iterator[None]:
+    """A lease that could be read and not be written is tried again in silence."""
+    take_or_renew = LeaderElector._take_or_renew
+
+    async def taken(self: Any) -> bool:
+        was = self._lease
+        try:
+            return await take_or_renew(self)
+        except ApiError:
+            if self._lease is was:
+                raise
+            return False
+
+    with patch.object(LeaderElector, "_take_or_renew", taken):
+        yield
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(retry_without_backoff, 3, "more requests were sent"),
     Mutant(forgotten_undo, 13, "assumed pods"),
@@ -440,4 +472,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(full_disk_ends_recording, 2, "records nothing any more"),
     Mutant(made_claims_keep_devices, 222, "devices in flight"),
     Mutant(unwritten_conditions_count_as_written, 917, "MODIFIED PodGroup"),
+    Mutant(unanswered_bindings_are_not_told, 29, "tells nothing of POST"),
+    Mutant(unwritten_leases_are_not_told, 73, "tells nothing of PUT"),
 )

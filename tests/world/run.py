@@ -26,6 +26,7 @@ import msgspec
 
 from podium.cluster.queue.entities import Pool
 from podium.engine.framework.decision import Decision
+from podium.engine.framework.group_decision import ERROR
 from podium.engine.framework.tuning import Tuning
 from podium.errors import InputError
 from podium.host.cluster_run import Lease
@@ -50,7 +51,7 @@ from podium.past.format.reading import History, Torn
 from podium.past.format.writing import Limits
 from podium.past.replay.past_decisions import Derived, DerivedGroup, derive_all
 from podium.scheduler.scheduler import Scheduler
-from podium.scheduler.state.observers import AttemptResult, Observer
+from podium.scheduler.state.observers import AttemptResult, GroupAttemptResult, Observer
 from podium.scheduler.state.options import SchedulerOptions
 from podium.virtual_cluster.cluster import Replica, ReplicaOptions, SimulatedCluster
 from podium.virtual_cluster.event_loop import VirtualClock
@@ -200,7 +201,8 @@ class Machine(Observer):
         if result.decision.differences:
             parts = "; ".join(result.decision.differences)
             world.findings.append(f"kept answers decide otherwise about {result.pod.key}: {parts}")
-        kept = invariants.keeps_nomination(result.decision, world.plan.generation)
+        generation = world.plan.generation
+        kept = invariants.keeps_nomination(result.decision, generation, result.group)
         world.kept_nominations[result.pod.uid] = world.cluster.time if kept else None
         pods, nodes = self._seen or self._versions()
         self._seen = None
@@ -214,6 +216,13 @@ class Machine(Observer):
             world.stalls.append((world.cluster.time, world.stall_seconds))
             world.cluster.loop.let_pass(world.stall_seconds)
             world.stall_seconds = 0.0
+
+    def group_attempted(self, result: GroupAttemptResult) -> None:
+        """Note the pods of a group that were not tried: they keep their nominations as well."""
+        if result.decision.code != ERROR:
+            for member in result.decision.members:
+                if member.decision is None:
+                    self._world.kept_nominations[member.pod.uid] = self._world.cluster.time
 
     def _versions(self) -> tuple[int, int]:
         """The resource versions up to which the replica has seen pods and nodes."""

@@ -170,6 +170,10 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(302728, id="v1.13 wakes no pod when another is resized"),
         pytest.param(305029, id="a history has the claims of devices that no watch has reported"),
         pytest.param(304393, id="a refusal is told once it is known where the pod is"),
+        pytest.param(20038, id="a pod of a group that does not fit keeps its nomination"),
+        pytest.param(21010, id="a slot is written into another pod of the same name"),
+        pytest.param(21091, id="a list whose last page cannot be read is no success"),
+        pytest.param(21247, id="v1.13 parks pods by a clock that was set forward"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podium.scheduler.telemetry.logs import INFO, WARNINGS_ONLY, Log
+from world.invariants import is_binding
 
 if TYPE_CHECKING:
     from world.network import Sent
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 REPLICA: ContextVar[str] = ContextVar("replica", default="")
 #: A failure may be told a little later than the request ended, when a task is woken in between.
 MARGIN_SECONDS = 1.0
-#: Within this time a request that was sent with renewed credentials has ended.
+#: Within this time a request has ended that was sent again: with renewed credentials, or after the
+#: pause that the API server has asked for.
 SENT_AGAIN_SECONDS = 15.0
+#: The faults after which the client sends a request again by itself.
+SENT_AGAIN = ("401", "429-after", "503-after")
 #: What a replica tells that loses the lease, and ends.
 LEASE_LOST = "leader election lost"
 #: What a replica that ends tells of all writes together for which it has no answer.
@@ -98,8 +102,10 @@ def _successes(world: World) -> dict[tuple[str, str], list[float]]:
     For pods it is when they were attempted: every attempt may fail, and tell so.
     """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    reads, _ = _written_leases(world)
     for sent in world.network.sent:
-        if 0 < sent.answered < 300 and not sent.is_part:
+        is_read = sent.fault != "garbage" and not sent.is_part
+        if 0 < sent.answered < 300 and is_read and id(sent) not in reads:
             found[sent.replica, _subject(sent)].append(sent.ended)
         found[sent.replica, _subject(sent)] += sent.heard
     for time, replica in world.network.extended:
@@ -109,6 +115,43 @@ def _successes(world: World) -> dict[tuple[str, str], list[float]]:
     for time, replica, key in world.tries:
         found[replica, f"pod {key}"].append(time)
     return {subject: sorted(times) for subject, times in found.items()}
+
+
+def _written_leases(world: World) -> tuple[set[int], set[int]]:
+    """The reads of a lease that a write follows at once, and these writes.
+
+    Such a read is no success by itself, and such a write is the last request of a try.
+    """
+    reads: set[int] = set()
+    writes: set[int] = set()
+    last: dict[str, Sent] = {}
+    for sent in world.network.sent:
+        if sent.verb != "lease":
+            continue
+        before = last.get(sent.replica)
+        if before is not None and before.method == "GET" != sent.method:
+            reads.add(id(before))
+            writes.add(id(sent))
+        last[sent.replica] = sent
+    return reads, writes
+
+
+def _repeated_bindings(world: World) -> set[int]:
+    """The bindings that were sent again for the same decision: the last one counts."""
+    found: set[int] = set()
+    last: dict[tuple[str, str], Sent] = {}
+    decided: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for time, replica, decision in world.decisions:
+        decided[replica, decision.uid].append(time)
+    for sent in world.network.sent:
+        if sent.verb != "bind":
+            continue
+        binding = (sent.replica, _uid_of(sent))
+        before = last.get(binding)
+        if before is not None and not _between(decided[binding], before.ended, sent.time):
+            found.add(id(before))
+        last[binding] = sent
+    return found
 
 
 def _subject(sent: Sent) -> str:
@@ -197,13 +240,14 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
             if (found := UNANSWERED_AT_END.match(line.text))
         }
     )
+    _, last_writes = _written_leases(world)
+    repeated = _repeated_bindings(world)
     for sent in world.network.sent:
-        said = _must_be_said(sent)
+        said = "" if id(sent) in repeated else _must_be_said(sent, is_last=id(sent) in last_writes)
         known_at = bindings[id(sent)] if sent.verb == "bind" else sent.ended
         if not said or sent.replica == "fresh" or known_at is None:
             continue
-        # With the token or the certificate that was read again, it is sent a second time.
-        pause = SENT_AGAIN_SECONDS if sent.fault == "401" else 0.0
+        pause = SENT_AGAIN_SECONDS if sent.fault in SENT_AGAIN else 0.0
         if _has_ended(world, sent, known_at + pause):
             continue
         since = _told_since(sent, successes)
@@ -211,7 +255,7 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
         timely = [line for line in lines[sent.replica] if since <= line.time <= end]
         if any(re.search(said, line.text) for line in timely):
             continue
-        if sent.fault == "401" and _is_repeated(world, sent, end):
+        if pause and _is_repeated(world, sent, end):
             continue
         last = next((line for line in timely if together[line] > 0), None)
         if last is not None and not sent.answered and sent.verb in {"status", "delete"}:
@@ -238,8 +282,6 @@ def _told_since(sent: Sent, successes: dict[tuple[str, str], list[float]]) -> fl
         return sent.time
     if sent.verb == "event":
         return sent.time - EVENTS_AGAIN_SECONDS
-    if sent.verb == "lease":
-        return 0.0  # it may be read with success and not be written, which is no success
     before = successes.get((sent.replica, _subject(sent)), [])
     place = bisect_left(before, sent.ended)
     return before[place - 1] if place else 0.0
@@ -249,23 +291,36 @@ def _known_bindings(world: World) -> dict[int, float | None]:
     """When a replica knew what each binding has come to, by the identity of the request.
 
     None if it is no failure: it had been carried out without an answer, by the API server or by an
-    extender, which the replica finds out.
+    extender, or the leader before had chosen the same node, which the replica finds out.
     """
     known: dict[int, float | None] = {}
+    chosen = {
+        (entry.after["metadata"]["uid"], entry.after["spec"]["nodeName"]): entry.time
+        for entry in world.history
+        if is_binding(entry) and entry.after is not None
+    }
     bound: set[tuple[str, str]] = set()
     by_extender = {(sent.replica, sent.body): sent.time for sent in world.network.extenders_bound}
     for sent in world.network.sent:
         if sent.verb != "bind":
             continue
-        binding = (sent.replica, sent.body["metadata"].get("uid", ""))
+        binding = (sent.replica, _uid_of(sent))
         if sent.done:
             bound.add(binding)
-            known[id(sent)] = sent.ended
+            known[id(sent)] = None
         elif binding in bound or by_extender.get(binding, math.inf) <= sent.time:
             known[id(sent)] = None
         else:
-            known[id(sent)] = _settled_at(world, sent)
+            settled = _settled_at(world, sent)
+            there = chosen.get((binding[1], sent.body["target"]["name"]), math.inf)
+            known[id(sent)] = settled if there > settled else None
     return known
+
+
+def _uid_of(binding: Sent) -> str:
+    """The uid of the pod that a request binds."""
+    uid: str = binding.body["metadata"].get("uid", "")
+    return uid
 
 
 def _settled_at(world: World, refused: Sent) -> float:
@@ -273,31 +328,30 @@ def _settled_at(world: World, refused: Sent) -> float:
 
     The refusal says nothing of a binding before it that had no answer, so the replica asks where
     the pod is, until it is told. One that asks nothing before it sends another binding knew no more
-    than the refusal.
+    than the refusal; one that cannot ask does not know what has come of an unclear answer.
     """
-    path = refused.path.removesuffix("/binding")
+    path, uid = refused.path.removesuffix("/binding"), _uid_of(refused)
     asked = False
     for each in world.network.sent:
         if each.replica != refused.replica or each.time < refused.ended or each is refused:
             continue
-        if each.verb == "bind" and each.path == refused.path:
+        if each.verb == "bind" and each.path == refused.path and _uid_of(each) == uid:
             break
         if each.verb == "get" and each.path == path:
             asked = True
-            if each.answered in {200, 404}:
+            if each.answered in {200, 404} and each.fault != "garbage":
                 return each.ended
-    return math.inf if asked else refused.ended
+    return math.inf if asked or refused.answered not in {403, 404, 410} else refused.ended
 
 
-def _must_be_said(sent: Sent) -> str:
+def _must_be_said(sent: Sent, *, is_last: bool) -> str:
     """The pattern of the line that a failed request must have; "" where it is no failure by itself.
 
-    A request with Retry-After or over a connection that was closed meanwhile is sent again by the
-    client, a binding without an answer by the
-    binder, an event by the recorder, and a lease is read after it could not be written. What is not
-    found was deleted, most likely; what has changed is read again.
+    A request over a connection that was closed meanwhile is sent again by the client, an event by
+    the recorder, and a lease is read after it could not be written, then written again (*is_last*).
+    What is not found was deleted, most likely; what has changed is read again.
     """
-    if not sent.ended or 0 < sent.answered < 300 or sent.fault.endswith("-after"):
+    if not sent.ended or 0 < sent.answered < 300:
         return ""
     if sent.is_sent_again or sent.opened:
         return ""
@@ -308,12 +362,12 @@ def _must_be_said(sent: Sent) -> str:
             said = f"^pod was not bound pod={_key(sent)} "
         case "list" | "watch" if code != 410:
             said = f"^{re.escape(sent.path)}: "
-        case "lease" if sent.method == "GET" and code not in {404, 409}:
+        case "lease" if code != 409 and (is_last or (sent.method == "GET" and code != 404)):
             said = "^leader election: "
         case "status" | "delete" if code != 404 and _subject(sent).startswith("pod "):
             # Writes about a victim are told with the pod that it makes room for, and with its own.
             said = rf"^pod (group )?(\S+: (\w+ )+of )?{_key(sent)}: "
-        case "bind" if code in {403, 404, 410}:
+        case "bind":
             said = f"^pod was not bound pod={_key(sent)} "
         case "event" if code in {403, 409, 410}:
             said = "^an event "
