@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ def rejected() -> dict[str, Any]:
     """A decision in which NodeResourcesFit rejected the only node."""
     verdicts = Verdicts()
     code = verdicts.code(Verdict("NodeResourcesFit", ("Insufficient cpu",), curable=True))
-    return {"verdicts": verdicts, "histogram": Counter({code: 1})}
+    return {"verdicts": verdicts, "histogram": {code: 1}}
 
 
 def preempting(*victims: Pod, cleared: tuple[Pod, ...] = ()) -> dict[str, Any]:

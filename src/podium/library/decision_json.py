@@ -7,7 +7,6 @@ that it is shown in the same way.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -264,7 +263,8 @@ def _refusal(data: Data | None) -> Refused | None:
 
 
 def _read_nodes(made: Decision, data: Data) -> None:
-    made.verdicts, made.histogram = Verdicts(), Counter()
+    made.verdicts = Verdicts()
+    counts: dict[int, int] = {}
     examined: list[str] = list(data.get("feasible", ()))
     codes = [0] * len(examined)
     by_extenders: dict[str, list[str]] = {}
@@ -284,10 +284,10 @@ def _read_nodes(made: Decision, data: Data) -> None:
         )
         made.causes += causes_from_data(each.get("causes", ()))
         code = made.verdicts.code(verdict)
-        made.histogram[code] += each["count"]
+        counts[code] = counts.get(code, 0) + each["count"]
         examined += named
         codes += [code] * len(named)
-    made.extender_failed = by_extenders
+    made.extender_failed, made.histogram = by_extenders, counts
     if examined:
         made.examined, made.codes = examined, np.array(codes, np.int32)
 

@@ -7,7 +7,6 @@ given to the extenders.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from podium.engine.rows.trial_one import TrialRow
 from podium.engine.state.verdicts import FITS, Verdict, histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Mapping
 
     from podium.engine.cycle.attempt import Attempt
     from podium.engine.cycle.pre_filter import PreFilter
@@ -62,7 +61,7 @@ def find_feasible(
         decision.consumed = decision.feasible_count = 1
         if len(attempt.order) > 1:
             others = _excluded(view, pre_filter.naming)
-            decision.histogram = Counter({others: len(attempt.order) - 1})
+            decision.histogram = {others: len(attempt.order) - 1}
         return (yield from _left_by_extenders(view, attempt, np.array([named]), decision))
     fit = _filtered(view, attempt, pre_filter, answers)
     if pre_filter.only is not None:
@@ -218,7 +217,7 @@ def _sample(
     names_once = view.nodes.names_once(order)
     counted = fit.rejections if names_once else None
     fits = NO_PLACES
-    if counted is None or counted.total() < len(order):
+    if counted is None or sum(counted.values()) < len(order):
         fits = (codes == FITS).nonzero()[0]
     nodes = len(view.nodes.order) if only is None else len(only & view.nodes.row_of.keys())
     want = wanted_by(attempt.profile, nodes)
@@ -262,11 +261,11 @@ def _sample(
 
 
 def _rejections(
-    rows: np.ndarray, codes: np.ndarray, counted: Counter[int] | None, *, names_once: bool
-) -> Counter[int]:
+    rows: np.ndarray, codes: np.ndarray, counted: Mapping[int, int] | None, *, names_once: bool
+) -> dict[int, int]:
     """How many of the rows were rejected with which verdict, each row once, in order of codes."""
     if counted is not None:
-        return Counter(dict(sorted(counted.items())))
+        return dict(sorted(counted.items()))
     return histogram(codes if names_once else codes[np.unique(rows, return_index=True)[1]])
 
 

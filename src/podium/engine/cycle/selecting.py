@@ -44,8 +44,8 @@ def select_from_answers(
         rows, count = found, len(found)
     decision.consumed, decision.feasible_count = len(order), count
     rejections = answers.rows.columns.rejections()
-    if groups is not None and groups.rejections:
-        rejections = rejections + groups.rejections
+    for code, number in groups.rejections.items() if groups is not None else ():
+        rejections = {**rejections, code: rejections.get(code, 0) + number}
     if rejections:
         decision.histogram = rejections
     attempt.mark("Computing predicates done")

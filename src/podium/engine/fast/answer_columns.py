@@ -17,8 +17,7 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import histogram
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from podium.engine.framework.tuning import Tuning
     from podium.engine.rows.row_groups import Grouping, GroupLayout, GroupLayouts, RowGroups
@@ -49,7 +48,7 @@ class AnswerColumns:
     _indexes: dict[Grouping, ScoreIndex]
     #: Groupings that tell too many rows apart for an index.
     _too_many: set[Grouping]
-    _rejections: Counter[int] | None
+    _rejections: dict[int, int] | None
     #: An order, the feasible rows in it, and facts of these; the order is None if they changed.
     _feasible: tuple[np.ndarray | None, np.ndarray, dict[Hashable, Any]]
 
@@ -76,8 +75,8 @@ class AnswerColumns:
         #: How many nodes got which verdict, once that was asked for; how many were rejected.
         self._rejections = None
         self._rejected = 0
-        #: Whether a decision may have the counter, so that the next change is made to a copy.
-        self._is_counter_shared = False
+        #: Whether a decision may have them, so that the next change is made to a copy.
+        self._are_rejections_shared = False
         self._feasible = (None, self.scores, {})
 
     def start_round(self, changed: int) -> None:
@@ -140,10 +139,10 @@ class AnswerColumns:
         """So many nodes more, or fewer, have a verdict that rejects."""
         counts = self._rejections
         assert counts is not None
-        if self._is_counter_shared:
-            self._is_counter_shared = False
+        if self._are_rejections_shared:
+            self._are_rejections_shared = False
             counts = self._rejections = counts.copy()
-        counts[code] += number
+        counts[code] = counts.get(code, 0) + number
         self._rejected += number
         if not counts[code]:
             del counts[code]
@@ -156,15 +155,12 @@ class AnswerColumns:
 
     # Reading --------------------------------------------------------------------------------------
 
-    def rejections(self) -> Counter[int]:
-        """How many nodes were rejected with which verdict.
-
-        The counter stays as it is: later changes are made to a copy.
-        """
-        self._is_counter_shared = True
+    def rejections(self) -> Mapping[int, int]:
+        """How many nodes were rejected with which verdict; later changes are made to a copy."""
+        self._are_rejections_shared = True
         if self._rejections is None:
             self._rejections = histogram(self.verdicts[self._view.nodes.order] & CODE)
-            self._rejected = self._rejections.total()
+            self._rejected = sum(self._rejections.values())
         return self._rejections
 
     def _count(self) -> int:

@@ -11,7 +11,7 @@ the two.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from podium.engine.rows.rows import ManyRows
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from podium.engine.fast.answer_columns import ScoreTable
     from podium.engine.fast.score_index import ScoreIndex
@@ -57,7 +57,7 @@ class FeasibleGroups:
     #: How many rows they have.
     feasible_rows: int
     #: How many rows of other groups were rejected with which verdict.
-    rejections: Counter[int]
+    rejections: Mapping[int, int]
 
 
 @dataclass(slots=True)
@@ -255,11 +255,11 @@ class ClassAnswers:
         fit = run_filters(pod, rows, self._evaluated)
         if fit.errors:
             return None
-        rejections: Counter[int] = Counter()
+        rejections: dict[int, int] = {}
         codes = fit.codes.tolist()
         for code, count in zip(codes, index.counts(groups), strict=True):
             if code:
-                rejections[code] += count
+                rejections[code] = rejections.get(code, 0) + count
         if rejections:
             groups = index.narrowed(tuple(code == FITS for code in codes))
         count = index.count - sum(rejections.values())

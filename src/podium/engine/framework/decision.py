@@ -88,7 +88,7 @@ class ClaimRelease(msgspec.Struct, frozen=True):
 
 
 #: What a decision has as long as it is given nothing else; never written to.
-NO_REJECTIONS: Counter[int] = Counter()
+NO_REJECTIONS: Mapping[int, int] = MappingProxyType({})
 NO_CODES = np.zeros(0, np.int32)
 NO_CODES.flags.writeable = False
 NO_MESSAGES: Mapping[str, list[str]] = MappingProxyType({})
@@ -112,7 +112,7 @@ class Decision:
     codes: np.ndarray = NO_CODES
     verdicts: Verdicts | None = None
     #: How many nodes got which verdict.
-    histogram: Counter[int] = NO_REJECTIONS
+    histogram: Mapping[int, int] = NO_REJECTIONS
     #: Nodes dropped by extenders, with their message; and those that evicting pods cannot help.
     extender_failed: Mapping[str, list[str]] = NO_MESSAGES
     extender_hopeless: frozenset[str] = frozenset()
@@ -186,14 +186,14 @@ class Decision:
     @property
     def volumes(self) -> VolumePlan | None:
         """The volumes reserved for the claims of the pod; None when there is nothing to bind."""
-        plans = (each.volumes for each in self.reservations.values())
-        return next(filter(None, plans), None) if self.reservations else None
+        found = (each.volumes for each in self.reservations.values()) if self.reservations else ()
+        return next(filter(None, found), None)
 
     @property
     def devices(self) -> DevicePlan | None:
         """The devices reserved for the claims of the pod; None for a pod without claims."""
-        plans = (each.devices for each in self.reservations.values())
-        return next(filter(None, plans), None) if self.reservations else None
+        found = (each.devices for each in self.reservations.values()) if self.reservations else ()
+        return next(filter(None, found), None)
 
     @property
     def reasons(self) -> Counter[str]:

@@ -17,7 +17,7 @@ from podium.engine.rows.rows import as_int
 from podium.engine.state.verdicts import FITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from podium.engine.framework.rule import FilterRule, Positioned
     from podium.engine.rows.rows import ManyRows, OneRow
@@ -41,7 +41,7 @@ class Fit:
         codes: np.ndarray,
         positions: np.ndarray,
         errors: dict[int, str],
-        rejections: Counter[int] | None = None,
+        rejections: Mapping[int, int] | None = None,
     ) -> None:
         self.codes = codes
         #: How many nodes were rejected with which verdict, where that was counted already.

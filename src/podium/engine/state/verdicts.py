@@ -8,7 +8,6 @@ histogram of reasons is one `bincount`.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,8 +115,8 @@ class Verdicts:
         return found
 
 
-def histogram(codes: np.ndarray) -> Counter[int]:
+def histogram(codes: np.ndarray) -> dict[int, int]:
     """How often each verdict was given; rows that fit are not counted."""
     counts = np.bincount(codes, minlength=1)
     present = np.flatnonzero(counts).tolist()
-    return Counter({code: int(counts[code]) for code in present if code != FITS})
+    return {code: int(counts[code]) for code in present if code != FITS}

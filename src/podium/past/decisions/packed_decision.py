@@ -9,7 +9,6 @@ numbers of a vocabulary that decisions share.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final
 
@@ -172,7 +171,7 @@ def pack(decision: Decision, names: NodeNames, *, whole: bool = True) -> bytes:
     head = _Head(
         decision.node,
         decision.error,
-        decision.histogram,
+        dict(decision.histogram),
         decision.feasible_count,
         decision.tied,
         decision.cursor,
@@ -229,7 +228,7 @@ def unpack(data: bytes, pod: str, uid: str, profile: str, vocabularies: Vocabula
     for name in _ATTRIBUTES:
         setattr(made, name, getattr(head, name))
     made.verdicts = verdicts
-    made.histogram = Counter(head.histogram)
+    made.histogram = head.histogram
     made.consumed = head.consumed
     plans = {"volumes": head.volumes, DEVICES: head.devices}
     made.reservations = {name: plan for name, plan in plans.items() if plan is not None}
