@@ -237,11 +237,13 @@ class Simulation:
         return any(gate.hold(incoming, self.cache.columns) for gate in self.profile_of(pod).gates)
 
     def _renominate(self, pod: Pod) -> None:
+        node = pod.status.nominated_node_name
+        if not node:
+            return
         generation = self.profile.generation
         counts_held = generation is not None and generation.conduct.queues_entities
-        counts = counts_held or not self._is_held(pod)
-        if pod.status.nominated_node_name and counts:
-            self.nominate(pod, pod.status.nominated_node_name)
+        if counts_held or not self._is_held(pod):
+            self.nominate(pod, node)
 
     def _retry(self, pod: Pod, *, recording: bool) -> Iterator[Step]:
         """Try a pod once more, and again for as long as claims of it are given back."""
