@@ -134,11 +134,11 @@ def heap_root(places: Positions) -> int:
     """Which of the best nodes, given by their places in the list, ends up at the root of the heap.
 
     The path from the root to a place is the binary form of the place plus one, without its first
-    digit. Places are compared by these digits; a shorter path comes before its continuations. They
-    ascend, so that only the first on each level of the heap can be the one.
+    digit. Places are compared by these digits; a shorter path comes before its continuations, and
+    none before one that only goes left. They ascend: only the first of each level can be the one.
     """
     chosen, least, at = 0, 1.0, 0
-    while at < len(places):
+    while at < len(places) and least > 0.5:
         number = int(places[at]) + 1
         above = 1 << number.bit_length()
         if number < least * above:
