@@ -96,11 +96,12 @@ class ApiClient(KubeApi):
         API server asks for with 429 or 503, if that is short.
         """
         target = _target(path, params)
-        exchange = partial(self._pool.exchange, before_send=before_send)
+        asked = (method, target, body, content_type)
+        exchange = self._pool.exchange
         try:
-            answer = await exchange(method, target, body, content_type, seconds=timeout)
+            answer = await exchange(*asked, seconds=timeout, before_send=before_send)
             if answer.status >= 300:
-                again = partial(exchange, method, target, body, content_type)
+                again = partial(exchange, *asked, before_send=before_send)
                 answer = await self._second_try(answer, again, timeout)
         except OSError as error:
             raise self._unreachable(error) from error

@@ -13,7 +13,6 @@ Upstream: internal/queue/scheduling_queue.go, Kubernetes v1.13; backend/queue, v
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -214,11 +213,11 @@ class SchedulingQueue:
     def on_event(self, event: ClusterEvent) -> Mapping[str, int]:
         """Wake the pods that an event could help; return how many, by the label of the aspect."""
         now = self._catch_up()
-        moved: Counter[str] = Counter()
+        moved: dict[str, int] = {}
         for request in self._rules.requests(event, len(self._waiting)):
             count = self._move(request, self._waiting.about(request.topics), now)
             if count:
-                moved[request.label] += count
+                moved[request.label] = moved.get(request.label, 0) + count
         return moved
 
     def move_all(self) -> int:
