@@ -1,7 +1,7 @@
 """Requests to a lab that nobody would write: good ones, changed at random places.
 
-`Requests` sends requests to the application in this process, without a socket. The controllers of
-the lab see every write, and work between the requests.
+`Requests` sends requests to the application and its guard in this process, without a socket. The
+controllers of the lab see every write, and work between the requests.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from lab.controllers.virtual_clock import VirtualClock
 from podium.lab.controllers.manager import ControllerManager
+from podium.lab.http.security import Guard
 from podium.lab.http.server import ApiServer
 from podium.lab.registry.registry import Registry
 
@@ -45,7 +46,7 @@ class Requests:
 
     def __init__(self) -> None:
         self._clock, registry = VirtualClock(), Registry(rng=random.Random(0))  # noqa: S311
-        self.app = ApiServer(registry)
+        self.app = Guard(ApiServer(registry), token="")
         self._loop = asyncio.new_event_loop()
         weakref.finalize(self, self._loop.close)
         self.accept = b""
@@ -70,6 +71,7 @@ class Requests:
             "path": path,
             "query_string": query.encode(),
             "headers": [
+                (b"host", b"localhost"),
                 (b"content-type", f"application/{form}".encode()),
                 (b"accept", self.accept),
             ],

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from lab.clients.kubectl import PROGRAMS, ROOT, Kubectl, available
+from lab.clients.kubectl import PROGRAMS, Kubectl, available
+from lab.command.lab_process import LabProcess
 from waiting import until
 
 SHOP = """
@@ -76,6 +74,7 @@ metadata: {name: shop}
 spec: {minAvailable: 3, selector: {matchLabels: {app: shop}}}
 """
 NUMBERS = itertools.count()
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module", params=available())
@@ -86,34 +85,11 @@ def kubectl(
     if not program:
         pytest.skip(f"there is no such kubectl here: {request.param}")
     folder = tmp_path_factory.mktemp("lab")
-    kubeconfig = folder / "kubeconfig"
-    command = [
-        sys.executable,
-        "-m",
-        "podium",
-        "lab",
-        "--listen=127.0.0.1:0",
-        "--nodes=4",
-        "--zones=2",
-    ]
-    log = (folder / "log").open("wb")
-    process = subprocess.Popen(
-        [*command, f"--kubeconfig={kubeconfig}"],
-        stdout=log,
-        stderr=log,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+    lab = LabProcess(folder, "--nodes=4", "--zones=2")
     try:
-        made = Kubectl(program, kubeconfig, folder / "home")
-        until(
-            "what kubectl is to show",
-            lambda: kubeconfig.exists() and made.run("get", "nodes").code == 0,
-        )
-        yield made
+        yield Kubectl(program, lab.kubeconfig, folder / "home")
     finally:
-        process.terminate()
-        process.wait(20)
-        log.close()
+        lab.end()
 
 
 @pytest.fixture
@@ -141,6 +117,10 @@ def nodes_of(kubectl: Kubectl, selector: str) -> list[str]:
     ]
 
 
+def shown(found: Callable[[], T]) -> T:
+    return until("what kubectl is to show", found)
+
+
 def rolled_out(kubectl: Kubectl, what: str) -> str:
     return kubectl("rollout", "status", what, "--timeout=120s")
 
@@ -156,23 +136,21 @@ def test_a_deployment_is_rolled_out_scaled_changed_and_undone(space: Kubectl) ->
     rolled_out(space, "deployment/shop")
     assert len(nodes_of(space, "app=shop")) == 5
     space("scale", "deployment", "shop", "--replicas=2")
-    until("what kubectl is to show", lambda: len(nodes_of(space, "app=shop")) == 2)
+    shown(lambda: len(nodes_of(space, "app=shop")) == 2)
     space("set", "image", "deployment/shop", "app=shop:2")
     rolled_out(space, "deployment/shop")
     images = "-o=jsonpath={.items[*].spec.containers[0].image}"
-    until(
-        "what kubectl is to show",
+    shown(
         lambda: space("get", "pods", "-l", "app=shop", images) == "shop:2 shop:2",
     )
     assert "2" in space("rollout", "history", "deployment/shop")
     space("rollout", "undo", "deployment/shop")
     rolled_out(space, "deployment/shop")
-    until(
-        "what kubectl is to show",
+    shown(
         lambda: space("get", "pods", "-l", "app=shop", images) == "shop:1 shop:1",
     )
     space("delete", "-f", "-", stdin=SHOP)
-    until("what kubectl is to show", lambda: "No resources found" in space.run("get", "pods").err)
+    shown(lambda: "No resources found" in space.run("get", "pods").err)
 
 
 def test_what_happened_to_a_pod_and_a_node_is_described(space: Kubectl) -> None:
@@ -180,8 +158,7 @@ def test_what_happened_to_a_pod_and_a_node_is_described(space: Kubectl) -> None:
     rolled_out(space, "deployment/shop")
     pod = items(space, "pods", "-l", "app=shop")[0]
     name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
-    told = until(
-        "what kubectl is to show",
+    told = shown(
         lambda: _events(space("describe", "pod", name), "Scheduled", "Started"),
     )
     assert f"to {node}" in told
@@ -199,8 +176,7 @@ def _events(told: str, *reasons: str) -> str:
 
 def test_a_pod_that_fits_nowhere_says_why(space: Kubectl) -> None:
     space("apply", "-f", "-", stdin=HUGE)
-    told = until(
-        "what kubectl is to show",
+    told = shown(
         lambda: _events(space("describe", "pod", "huge"), "FailedScheduling"),
     )
     assert "0/4 nodes are available: 4 Insufficient cpu" in told
@@ -230,8 +206,7 @@ def test_a_node_is_drained_and_comes_back(space: Kubectl) -> None:
     space("drain", node, "--force", "--ignore-daemonsets", "--timeout=60s")
     assert "SchedulingDisabled" in space("get", "node", node)
     assert node not in nodes_of(space, "app=shop")
-    until(
-        "what kubectl is to show",
+    shown(
         lambda: len([each for each in nodes_of(space, "app=shop") if each]) == 3,
     )
     assert space("uncordon", node) == f"node/{node} uncordoned\n"
@@ -241,8 +216,7 @@ def test_a_budget_holds_a_drain_up(space: Kubectl) -> None:
     space("apply", "-f", "-", stdin=SHOP)
     rolled_out(space, "deployment/shop")
     space("apply", "-f", "-", stdin=BUDGET)
-    until(
-        "what kubectl is to show",
+    shown(
         lambda: items(space, "pdb")[0].get("status", {}).get("currentHealthy") == 3,
     )
     node = nodes_of(space, "app=shop")[0]
@@ -258,7 +232,7 @@ def test_a_taint_drives_pods_away(space: Kubectl) -> None:
     rolled_out(space, "deployment/shop")
     node = nodes_of(space, "app=shop")[0]
     space("taint", "node", node, "broken=yes:NoExecute")
-    until("what kubectl is to show", lambda: node not in nodes_of(space, "app=shop"))
+    shown(lambda: node not in nodes_of(space, "app=shop"))
     assert f"node/{node} untainted" in space("taint", "node", node, "broken-")
 
 
@@ -269,14 +243,13 @@ def test_a_watch_tells_what_happens(space: Kubectl) -> None:
         assert watching.stdout is not None
         reader = threading.Thread(target=lines.extend, args=(watching.stdout,))
         reader.start()
-        until("what kubectl is to show", lambda: any(line.startswith("huge") for line in lines))
+        shown(lambda: any(line.startswith("huge") for line in lines))
         space("run", "seen", "--image=seen:1", "--restart=Never")
-        until(
-            "what kubectl is to show",
+        shown(
             lambda: any(" Running " in line or " Completed " in line for line in lines),
         )
         space("delete", "pod", "seen")
-        until("what kubectl is to show", lambda: any(" Terminating " in line for line in lines))
+        shown(lambda: any(" Terminating " in line for line in lines))
         watching.terminate()
         reader.join(10)
     assert lines[0].split()[:3] == ["NAME", "READY", "STATUS"]
@@ -316,7 +289,7 @@ def test_server_side_apply_names_who_owns_a_field(space: Kubectl) -> None:
     assert done.code == 1
     assert 'Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas' in done.err
     space(*words, "--force-conflicts", stdin=changed)
-    until("what kubectl is to show", lambda: len(nodes_of(space, "app=shop")) == 1)
+    shown(lambda: len(nodes_of(space, "app=shop")) == 1)
 
 
 def test_kubectl_explains_and_lists_what_there_is(kubectl: Kubectl) -> None:

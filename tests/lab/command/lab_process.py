@@ -59,10 +59,29 @@ class LabProcess:
         except urllib.error.HTTPError as error:
             return error.code, error.read()
 
+    def call(self, method: str, path: str, body: Any = None, form: str = "json") -> tuple[int, Any]:
+        """The code and the body of the response to a request with the token."""
+        headers = {
+            "Authorization": f"Bearer {self.told['token']}",
+            "Content-Type": f"application/{form}",
+        }
+        data = None if body is None else json.dumps(body).encode()
+        url = f"{self.told['server']}{path}"
+        request = urllib.request.Request(url, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def fine(self, method: str, path: str, body: Any = None, form: str = "json") -> Any:
+        """The body of the response to a request that must succeed."""
+        code, answer = self.call(method, path, body, form)
+        assert code < 300, answer
+        return answer
+
     def items(self, path: str) -> list[Any]:
-        code, body = self.ask(path)
-        assert code == 200, body
-        found: list[Any] = json.loads(body)["items"]
+        found: list[Any] = self.fine("GET", path)["items"]
         return found
 
     def until(self, true: Callable[[], bool], seconds: float = 60.0) -> None:

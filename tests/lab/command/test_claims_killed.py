@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
-import json
 import os
 import signal
 import subprocess
@@ -51,36 +49,18 @@ def claiming(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-class Client:
-    """Requests to the lab, over restarts."""
+def pods_of(lab: LabProcess) -> dict[str, Any]:
+    return {each["metadata"]["name"]: each for each in lab.items(PODS)}
 
-    def __init__(self, lab: LabProcess) -> None:
-        self._address = urlsplit(lab.told["server"]).netloc
-        self._token = lab.told["token"]
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        with contextlib.closing(http.client.HTTPConnection(self._address, timeout=60)) as wire:
-            wire.request(method, path, None if body is None else json.dumps(body), headers)
-            response = wire.getresponse()
-            answer = json.loads(response.read())
-        assert response.status < 300, answer
-        return answer
+def bound(lab: LabProcess, prefix: str = "") -> int:
+    """How many pods whose name begins with *prefix* have a node."""
+    pods = pods_of(lab).items()
+    return sum("nodeName" in each["spec"] for name, each in pods if name.startswith(prefix))
 
-    def pods(self) -> dict[str, Any]:
-        return {each["metadata"]["name"]: each for each in self.call("GET", PODS)["items"]}
 
-    def bound(self, prefix: str = "") -> int:
-        """How many pods whose name begins with *prefix* have a node."""
-        return sum(
-            "nodeName" in each["spec"]
-            for name, each in self.pods().items()
-            if name.startswith(prefix)
-        )
-
-    def claims(self) -> list[Any]:
-        found: list[Any] = self.call("GET", f"{DEVICES}/resourceclaims")["items"]
-        return found
+def claims_of(lab: LabProcess) -> list[Any]:
+    return lab.items(f"{DEVICES}/resourceclaims")
 
 
 @pytest.fixture
@@ -106,11 +86,11 @@ def schedulers(tmp_path: Path) -> Iterator[Callable[[Path, str], subprocess.Pope
         each.wait()
 
 
-def check(client: Client) -> None:
+def check(lab: LabProcess) -> None:
     """No device is given twice, and nothing is reserved for a pod that is gone."""
-    pods = {each["metadata"]["uid"]: each for each in client.pods().values()}
+    pods = {each["metadata"]["uid"]: each for each in pods_of(lab).values()}
     given: Counter[tuple[str, str]] = Counter()
-    for claim in client.claims():
+    for claim in claims_of(lab):
         status = claim.get("status") or {}
         consumers = status.get("reservedFor") or []
         assert all(each["uid"] in pods for each in consumers), claim
@@ -131,22 +111,22 @@ def test_claims_outlive_a_killed_leader_and_a_killed_server(
     )
     lab = LabProcess(tmp_path, *arguments)
     port = urlsplit(lab.told["server"]).port
-    client = Client(lab)
+    client = lab  # its address and its token outlive it
     try:
         first = schedulers(lab.kubeconfig, "first")
         until("the first leads", lambda: _is_led(client), SECONDS)
         schedulers(lab.kubeconfig, "second")
-        client.call("POST", f"{DEVICES}/resourceclaimtemplates", TEMPLATE)
+        client.fine("POST", f"{DEVICES}/resourceclaimtemplates", TEMPLATE)
         for number in range(WANTED):
-            client.call("POST", PODS, claiming(f"p{number}"))
-        until("some pods are bound", lambda: client.bound() >= 20, SECONDS)
+            client.fine("POST", PODS, claiming(f"p{number}"))
+        until("some pods are bound", lambda: bound(client) >= 20, SECONDS)
         first.send_signal(signal.SIGKILL)
         check(client)
         for number in range(0, WANTED, 5):
-            client.call("DELETE", f"{PODS}/p{number}")
-            client.call("POST", PODS, claiming(f"again-{number}"))
+            client.fine("DELETE", f"{PODS}/p{number}")
+            client.fine("POST", PODS, claiming(f"again-{number}"))
         left = WANTED // 5
-        until("the second binds pods", lambda: client.bound("again-") >= left // 2, SECONDS)
+        until("the second binds pods", lambda: bound(client, "again-") >= left // 2, SECONDS)
 
         schedulers(lab.kubeconfig, "third")  # the second may lose its lease while no server answers
         lab.end(signal.SIGKILL)
@@ -158,27 +138,27 @@ def test_claims_outlive_a_killed_leader_and_a_killed_server(
 
         for number in range(WANTED):
             if number % 5:
-                client.call("DELETE", f"{PODS}/p{number}")
-        until("claims go with their pods", lambda: len(client.claims()) == left, SECONDS)
+                client.fine("DELETE", f"{PODS}/p{number}")
+        until("claims go with their pods", lambda: len(claims_of(client)) == left, SECONDS)
         check(client)
         assert _reserved(client) == _running(client) == left
     finally:
         lab.end(signal.SIGKILL)
 
 
-def _is_led(client: Client) -> bool:
+def _is_led(lab: LabProcess) -> bool:
     with contextlib.suppress(AssertionError):
-        return bool(client.call("GET", LEASE)["spec"].get("holderIdentity"))
+        return bool(lab.fine("GET", LEASE)["spec"].get("holderIdentity"))
     return False
 
 
-def _running(client: Client) -> int:
+def _running(lab: LabProcess) -> int:
     """How many pods run and are not being deleted."""
     return sum(
         each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]
-        for each in client.pods().values()
+        for each in pods_of(lab).values()
     )
 
 
-def _reserved(client: Client) -> int:
-    return sum(bool((each.get("status") or {}).get("reservedFor")) for each in client.claims())
+def _reserved(lab: LabProcess) -> int:
+    return sum(bool((each.get("status") or {}).get("reservedFor")) for each in claims_of(lab))

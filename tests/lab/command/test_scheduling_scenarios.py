@@ -8,9 +8,6 @@ those of `podium lab`, in a process of its own.
 from __future__ import annotations
 
 import itertools
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -33,55 +30,29 @@ class Lab:
 
     def __init__(self, process: LabProcess) -> None:
         self.process = process
+        self.send, self.fine = process.call, process.fine
         self.namespace = ""
-
-    def send(self, method: str, path: str, body: Any = None, form: str = "json") -> tuple[int, Any]:
-        """The code and the body of a response."""
-        headers = {
-            "Authorization": f"Bearer {self.process.told['token']}",
-            "Content-Type": f"application/{form}",
-        }
-        data = None if body is None else json.dumps(body).encode()
-        url = f"{self.process.told['server']}{path}"
-        request = urllib.request.Request(url, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
-
-    def fine(self, method: str, path: str, body: Any = None, form: str = "json") -> Any:
-        code, answer = self.send(method, path, body, form)
-        assert code < 300, answer
-        return answer
 
     def path(self, plural: str, name: str = "", api: str = "/api/v1") -> str:
         return f"{api}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
     def nodes(self) -> list[str]:
-        listed = self.fine("GET", "/api/v1/nodes")["items"]
-        return [each["metadata"]["name"] for each in listed]
+        return [each["metadata"]["name"] for each in self.process.items("/api/v1/nodes")]
 
-    def label(self, node: str, **labels: str | None) -> None:
-        patch = {"metadata": {"labels": {key.replace("__", "/"): labels[key] for key in labels}}}
-        self.fine("PATCH", f"/api/v1/nodes/{node}", patch, "merge-patch+json")
+    def label(self, node: str, **labels: str) -> None:
+        self.change(f"/api/v1/nodes/{node}", {"metadata": {"labels": labels}})
 
     def offer(self, node: str, amount: str | None, resource: str = RESOURCE) -> None:
         """Have a node advertise an extended resource, or no longer."""
         amounts = {resource: amount}
         patch = {"status": {"capacity": amounts, "allocatable": amounts}}
-        self.fine("PATCH", f"/api/v1/nodes/{node}/status", patch, "merge-patch+json")
+        self.change(f"/api/v1/nodes/{node}/status", patch)
 
     def pod(self, name: str, **spec: Any) -> Json:
         labels = spec.pop("labels", {"name": name})
-        resources = spec.pop("resources", {})
-        hook = spec.pop("lifecycle", None)
-        ports = spec.pop("ports", None)
-        container: Json = {"name": name, "image": "pause:3", "resources": resources}
-        if hook:
-            container["lifecycle"] = hook
-        if ports:
-            container["ports"] = ports
+        container: Json = {"name": name, "image": "pause:3"}
+        for part in ("resources", "lifecycle", "ports"):
+            container |= {part: spec.pop(part)} if part in spec else {}
         item = {
             "metadata": {"name": name, "labels": labels},
             "spec": {"containers": [container], **spec},
@@ -99,10 +70,7 @@ class Lab:
     def runs(self, *names: str) -> None:
         """Wait until pods run."""
         for name in names:
-            self.process.until(partial(self._runs, name), 40)
-
-    def _runs(self, name: str) -> bool:
-        return self.phase(name) == "Running"
+            self.process.until(lambda name=name: self.phase(name) == "Running", 40)  # type: ignore[misc]
 
     def waits(self, name: str) -> str:
         """Wait until a pod was found unschedulable; the message."""
@@ -126,8 +94,8 @@ class Lab:
     def gone(self, name: str) -> None:
         self.process.until(lambda: not self.exists(self.path("pods", name)), 40)
 
-    def change(self, path: str, patch: Json) -> None:
-        self.fine("PATCH", path, patch, "merge-patch+json")
+    def change(self, path: str, patch: Json) -> Any:
+        return self.fine("PATCH", path, patch, "merge-patch+json")
 
 
 @pytest.fixture(scope="module")
@@ -142,14 +110,14 @@ def lab(process: LabProcess) -> Iterator[Lab]:
     """A namespace with its service account; nodes are put back as they were."""
     made = Lab(process)
     made.namespace = f"sched-{next(NUMBERS)}"
-    before = {each["metadata"]["name"]: each for each in made.fine("GET", "/api/v1/nodes")["items"]}
+    before = {each["metadata"]["name"]: each for each in process.items("/api/v1/nodes")}
     made.fine("POST", "/api/v1/namespaces", {"metadata": {"name": made.namespace}})
     for plural, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")):
         path = made.path(plural, name)
         made.process.until(partial(made.exists, path))
     yield made
     made.fine("DELETE", f"/api/v1/namespaces/{made.namespace}")
-    for each in made.fine("GET", made.path("pods"))["items"]:
+    for each in process.items(made.path("pods")):
         path = made.path("pods", each["metadata"]["name"])
         made.send("DELETE", path, {"gracePeriodSeconds": 0})
     for name, node in before.items():
@@ -163,15 +131,13 @@ def asks(amount: str, resource: str = RESOURCE) -> Json:
 
 
 def on_node(name: str) -> Json:
-    expression = {"key": "metadata.name", "operator": "In", "values": [name]}
-    terms = {"nodeSelectorTerms": [{"matchFields": [expression]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return with_label("metadata.name", name, by="matchFields")
 
 
-def with_label(key: str, *values: str) -> Json:
-    expression = {"key": key, "operator": "In", "values": list(values)}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+def with_label(key: str, *values: str, by: str = "matchExpressions") -> Json:
+    terms = [{by: [{"key": key, "operator": "In", "values": list(values)}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": required}
 
 
 def test_resources_of_nodes_are_not_exceeded(lab: Lab) -> None:
@@ -225,16 +191,11 @@ def test_required_node_affinity_is_respected(lab: Lab) -> None:
     assert lab.node_of("restricted") == node
 
 
-def taint(lab: Lab, node: str, key: str) -> None:
-    patch = {"spec": {"taints": [{"key": key, "value": "value", "effect": "NoSchedule"}]}}
-    lab.fine("PATCH", f"/api/v1/nodes/{node}", patch, "merge-patch+json")
-
-
 def test_taints_and_tolerations_are_respected(lab: Lab) -> None:
     node = lab.nodes()[0]
-    taint(lab, node, "e2e-taint")
-    toleration = {"key": "e2e-taint", "value": "value", "effect": "NoSchedule"}
-    lab.pod("tolerant", nodeSelector={HOSTNAME: node}, tolerations=[toleration])
+    taint = {"key": "e2e-taint", "value": "value", "effect": "NoSchedule"}
+    lab.change(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
+    lab.pod("tolerant", nodeSelector={HOSTNAME: node}, tolerations=[taint])
     lab.runs("tolerant")
     lab.pod("intolerant", nodeSelector={HOSTNAME: node})
     assert "untolerated taint" in lab.waits("intolerant")
@@ -268,9 +229,7 @@ def spread(when: str, key: str, app: str) -> list[Json]:
 def test_pods_with_a_skew_of_one_are_spread_over_two_nodes(lab: Lab) -> None:
     key, nodes = "e2e.test/spread", lab.nodes()[:2]
     for node in nodes:
-        lab.label(node, e2e__none=None)
-        patch = {"metadata": {"labels": {key: node}}}
-        lab.fine("PATCH", f"/api/v1/nodes/{node}", patch, "merge-patch+json")
+        lab.label(node, **{key: node})
     for index in range(4):
         lab.pod(
             f"spread-{index}",
@@ -384,13 +343,14 @@ def test_higher_priorities_come_first_while_victims_take_long_to_stop(lab: Lab) 
     mediums = [f"medium-{index}" for index in range(4)]
     for name in mediums:
         lab.pod(name, resources=asks("1"), priorityClassName=medium, affinity=on_node(node))
-    for name in lows:
-        lab.process.until(partial(is_deleted, lab, name), 40)
+    lab.process.until(lambda: all("deletionTimestamp" in lab.get(n)["metadata"] for n in lows), 40)
     highs = [f"high-{index}" for index in range(2)]
     for name in highs:
         lab.pod(name, resources=asks("1"), priorityClassName=high, affinity=on_node(node))
-    for name in highs:
-        lab.process.until(partial(is_nominated, lab, name, node), 40)
+    nominated = [node] * len(highs)
+    lab.process.until(
+        lambda: [lab.get(n)["status"].get("nominatedNodeName") for n in highs] == nominated, 40
+    )
     assert not any(lab.node_of(name) for name in (*mediums, *highs))
     for name in lows:
         lab.send("DELETE", lab.path("pods", name), {"gracePeriodSeconds": 0})
@@ -417,26 +377,14 @@ def test_replica_sets_of_rising_priority_preempt_each_other(lab: Lab) -> None:
         body = {"replicas": replicas, "selector": selector, "template": template}
         item = {"metadata": {"name": name}, "spec": body}
         lab.fine("POST", lab.path("replicasets", api=api), item)
-        lab.process.until(partial(are_placed, lab, name, replicas), 40)
+        lab.process.until(lambda n=name, r=replicas: placed(lab, n) == r, 40)  # type: ignore[misc]
     lab.process.until(
         lambda: [placed(lab, f"rs-pod{index}") for index in (1, 2, 3, 4)] == [0, 3, 4, 1], 40
     )
 
 
-def is_deleted(lab: Lab, name: str) -> bool:
-    return "deletionTimestamp" in lab.get(name)["metadata"]
-
-
-def is_nominated(lab: Lab, name: str, node: str) -> bool:
-    return bool(lab.get(name)["status"].get("nominatedNodeName") == node)
-
-
-def are_placed(lab: Lab, name: str, count: int) -> bool:
-    return placed(lab, name) == count
-
-
 def placed(lab: Lab, name: str) -> int:
-    listed = lab.fine("GET", f"{lab.path('pods')}?labelSelector=name%3D{name}")["items"]
+    listed = lab.process.items(f"{lab.path('pods')}?labelSelector=name%3D{name}")
     active = [each for each in listed if "deletionTimestamp" not in each["metadata"]]
     return sum(bool(each["spec"].get("nodeName")) for each in active)
 
@@ -449,8 +397,7 @@ def test_priority_classes_can_be_operated_with_all_methods(lab: Lab) -> None:
     assert (code, refused["reason"]) == (422, "Invalid")
     found["metadata"]["resourceVersion"] = "0"
     assert lab.fine("PUT", path, found | {"description": "new"})["description"] == "new"
-    patched = lab.fine("PATCH", path, {"description": "newer"}, "merge-patch+json")
-    assert patched["description"] == "newer"
+    assert lab.change(path, {"description": "newer"})["description"] == "newer"
     lab.fine("DELETE", path)
     assert lab.send("GET", path)[0] == 404
 
@@ -474,9 +421,8 @@ def test_a_pod_prefers_nodes_away_from_those_it_repels(lab: Lab) -> None:
 def test_a_pod_prefers_the_node_whose_taint_it_tolerates(lab: Lab) -> None:
     chosen, *others = lab.nodes()
     for index, node in enumerate([chosen, *others]):
-        key = f"e2e-{index}"
-        patch = {"spec": {"taints": [{"key": key, "value": "v", "effect": "PreferNoSchedule"}]}}
-        lab.fine("PATCH", f"/api/v1/nodes/{node}", patch, "merge-patch+json")
+        taint = {"key": f"e2e-{index}", "value": "v", "effect": "PreferNoSchedule"}
+        lab.change(f"/api/v1/nodes/{node}", {"spec": {"taints": [taint]}})
     toleration = {"key": "e2e-0", "value": "v", "effect": "PreferNoSchedule"}
     lab.pod("tolerant", tolerations=[toleration])
     lab.runs("tolerant")
@@ -509,7 +455,7 @@ def test_pods_of_a_service_spread_over_zones(lab: Lab) -> None:
     lab.runs(*names)
     zones = {
         each["metadata"]["name"]: each["metadata"]["labels"][ZONE]
-        for each in lab.fine("GET", "/api/v1/nodes")["items"]
+        for each in lab.process.items("/api/v1/nodes")
     }
     counts = [0] * 2
     for name in names:
@@ -539,8 +485,8 @@ def test_a_limit_range_gives_requests_and_refuses_what_is_out_of_bounds(lab: Lab
         code, refused = lab.send("POST", lab.path("pods"), small)
         expected = (403, "Forbidden") if amount == "10m" else (422, "Invalid")
         assert (code, refused["reason"]) == expected
-    patch = {"spec": {"limits": [limit | {"min": {"cpu": "9m"}}]}}
-    lab.fine("PATCH", lab.path("limitranges", "limits"), patch, "merge-patch+json")
+    lower = {"spec": {"limits": [limit | {"min": {"cpu": "9m"}}]}}
+    lab.change(lab.path("limitranges", "limits"), lower)
     lab.pod("small", resources={"requests": {"cpu": "10m"}})
     lab.fine("DELETE", f"{lab.path('limitranges')}?labelSelector=none%3Dhere")
     lab.fine("DELETE", lab.path("limitranges", "limits"))

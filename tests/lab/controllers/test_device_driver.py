@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster
+from manifests import device_claim
 from podium.errors import InputError
 from podium.lab.controllers.device_driver import DeviceSet, parse_device_set
 from podium.lab.controllers.manager import ControllerManager
@@ -95,9 +96,7 @@ def test_other_devices_are_a_new_generation_and_taints_of_others_stay(lab: Manag
 
 
 def test_binding_conditions_of_allocated_devices_become_true(lab: ManagedCluster) -> None:
-    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
-    about = {"name": "c", "namespace": "default"}
-    lab.create("ResourceClaim", {"metadata": about, "spec": {"devices": {"requests": requests}}})
+    lab.create("ResourceClaim", device_claim("c"))
     result: dict[str, Any] = {
         "request": "gpu",
         "driver": "gpu.example.com",

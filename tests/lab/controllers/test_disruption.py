@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster, workload
+from manifests import budget
 from podium.lab.api.options import WriteOptions
 from podium.lab.api.status import StatusError
 from podium.lab.registry import subresources
-
-
-def budget(**spec: Any) -> Json:
-    own = {"selector": {"matchLabels": {"app": "web"}}, **spec}
-    return {"metadata": {"name": "web", "namespace": "default"}, "spec": own}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +25,7 @@ def test_a_budget_says_how_many_may_go(
     lab: ManagedCluster, spec: Json, wanted: int, allowed: int
 ) -> None:
     lab.create("Deployment", workload("web", 4))
-    lab.create("PodDisruptionBudget", budget(**spec))
+    lab.create("PodDisruptionBudget", budget("web", "web", **spec))
     lab.settle()
 
     status = lab.status("PodDisruptionBudget", "web")
@@ -42,7 +36,7 @@ def test_a_budget_says_how_many_may_go(
 
 def test_an_eviction_is_refused_when_the_budget_is_used_up(lab: ManagedCluster) -> None:
     lab.create("Deployment", workload("web", 2))
-    lab.create("PodDisruptionBudget", budget(minAvailable=1))
+    lab.create("PodDisruptionBudget", budget("web", "web", minAvailable=1))
     lab.settle()
     first, second = lab.names()
     subresources.evict(lab.registry, "default", first, {}, WriteOptions())

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from lab.controllers.managed_cluster import ManagedCluster, workload
+from manifests import service
 
 
 def test_a_service_knows_the_addresses_of_its_pods(lab: ManagedCluster) -> None:
     ports = [{"port": 80, "targetPort": "http"}]
-    lab.create(
-        "Service",
-        {
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"selector": {"app": "web"}, "ports": ports},
-        },
-    )
+    lab.create("Service", service("web", ports=ports))
     made = workload("web", 3)
     made["spec"]["template"]["spec"]["containers"][0]["ports"] = [
         {"name": "http", "containerPort": 8080}

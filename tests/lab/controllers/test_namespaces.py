@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.controllers.managed_cluster import ManagedCluster, pod, workload
+from manifests import manifest
 from podium.lab.api.options import DeleteOptions
 from podium.lab.api.status import StatusError
 
@@ -51,10 +52,12 @@ def test_a_namespace_that_leaves_gets_nothing_back(lab: ManagedCluster) -> None:
     assert lab.registry.list("ConfigMap", "short") == []
 
 
+def quota(hard: dict[str, str]) -> dict[str, object]:
+    return manifest("ResourceQuota", "quota", spec={"hard": hard})
+
+
 def test_a_quota_is_counted_again_when_pods_leave_or_end(lab: ManagedCluster) -> None:
-    metadata = {"name": "quota", "namespace": "default"}
-    spec = {"hard": {"pods": "2", "count/pods": "5"}}
-    lab.create("ResourceQuota", {"metadata": metadata, "spec": spec})
+    lab.create("ResourceQuota", quota({"pods": "2", "count/pods": "5"}))
     lab.create("Pod", pod("a"))
     short = pod("b")
     short["metadata"]["annotations"] = {"lab.podium/run-seconds": "1"}
@@ -69,8 +72,7 @@ def test_a_quota_is_counted_again_when_pods_leave_or_end(lab: ManagedCluster) ->
 
 def test_a_quota_that_changes_is_counted_again(lab: ManagedCluster) -> None:
     lab.create("Pod", pod("a"))
-    metadata = {"name": "quota", "namespace": "default"}
-    lab.create("ResourceQuota", {"metadata": metadata, "spec": {"hard": {"pods": "2"}}})
+    lab.create("ResourceQuota", quota({"pods": "2"}))
     lab.settle()
     assert lab.status("ResourceQuota", "quota") == {"hard": {"pods": "2"}, "used": {"pods": "1"}}
     lab.edit("ResourceQuota", "quota", hard={"count/pods": "3"})
@@ -85,23 +87,20 @@ def sleeper(seconds: int, grace: int) -> dict[str, object]:
     return made
 
 
-def test_a_hook_that_sleeps_keeps_a_deleted_pod(lab: ManagedCluster) -> None:
-    lab.create("Pod", sleeper(20, grace=60))
+@pytest.mark.parametrize(
+    ("seconds", "grace", "stays", "then"),
+    [(20, 60, 15, 10), (100, 10, 7, 5)],
+    ids=["hook", "grace"],
+)
+def test_a_deleted_pod_stays_until_its_hook_or_its_grace_period_ends(
+    lab: ManagedCluster, seconds: int, grace: int, stays: float, then: float
+) -> None:
+    lab.create("Pod", sleeper(seconds, grace=grace))
     lab.settle()
     lab.registry.delete("Pod", "slow", "default")
-    lab.settle(15)
-    assert lab.get("Pod", "slow")["metadata"]["deletionGracePeriodSeconds"] == 60
-    lab.settle(10)
-    assert lab.names() == []
-
-
-def test_the_grace_period_ends_the_sleep_of_a_hook(lab: ManagedCluster) -> None:
-    lab.create("Pod", sleeper(100, grace=10))
-    lab.settle()
-    lab.registry.delete("Pod", "slow", "default")
-    lab.settle(7)
-    assert lab.names() == ["slow"]
-    lab.settle(5)
+    lab.settle(stays)
+    assert lab.get("Pod", "slow")["metadata"]["deletionGracePeriodSeconds"] == grace
+    lab.settle(then)
     assert lab.names() == []
 
 

@@ -7,20 +7,19 @@ from typing import Any
 import pytest
 
 from lab.controllers.managed_cluster import Json, ManagedCluster
+from manifests import device_claim, manifest
 from podium.objects.kinds.devices import CLAIM_FINALIZER
 
-REQUESTS = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
 RESULT = {"request": "gpu", "driver": "gpu.example.com", "pool": "n0", "device": "gpu-0"}
 
 
-def template(name: str = "one-gpu", **metadata: Any) -> Json:
-    spec = {"metadata": metadata, "spec": {"devices": {"requests": REQUESTS}}}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+def template(**metadata: Any) -> Json:
+    spec = {"metadata": metadata, "spec": device_claim("")["spec"]}
+    return manifest("ResourceClaimTemplate", "one-gpu", spec=spec)
 
 
 def claim(name: str = "shared") -> Json:
-    spec = {"devices": {"requests": REQUESTS}}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    return device_claim(name)
 
 
 def pod(name: str = "web", *claims: Json, **spec: Any) -> Json:

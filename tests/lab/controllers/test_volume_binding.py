@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.controllers.managed_cluster import Json, ManagedCluster
-
-
-def claim(name: str = "data", size: str = "1Gi", **spec: Any) -> Json:
-    own = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": {**own, **spec}}
+from manifests import claim
 
 
 def volume(name: str, size: str, **spec: Any) -> Json:
@@ -33,7 +29,7 @@ def test_a_claim_takes_the_smallest_volume_that_suits(lab: ManagedCluster) -> No
     for name, size in (("large", "100Gi"), ("small", "500Mi"), ("right", "2Gi")):
         lab.create("PersistentVolume", volume(name, size))
     lab.create("PersistentVolume", volume("other", "1Gi", storageClassName="slow"))
-    lab.create("PersistentVolumeClaim", claim(storageClassName="disks"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="disks"))
     lab.settle()
 
     assert lab.get("PersistentVolumeClaim", "data")["spec"]["volumeName"] == "right"
@@ -44,7 +40,7 @@ def test_a_claim_takes_the_smallest_volume_that_suits(lab: ManagedCluster) -> No
 
 def test_a_claim_waits_for_a_volume_that_suits(lab: ManagedCluster) -> None:
     lab.create("StorageClass", storage_class())
-    lab.create("PersistentVolumeClaim", claim(storageClassName="disks"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="disks"))
     lab.settle()
     assert lab.status("PersistentVolumeClaim", "data")["phase"] == "Pending"
     lab.create("PersistentVolume", volume("right", "2Gi"))
@@ -66,7 +62,7 @@ def test_two_claims_never_share_a_volume(lab: ManagedCluster) -> None:
 
 def test_a_class_of_the_lab_makes_a_volume_and_takes_it_back(lab: ManagedCluster) -> None:
     lab.create("StorageClass", storage_class("made", "lab.podium/volumes"))
-    lab.create("PersistentVolumeClaim", claim(storageClassName="made"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="made"))
     lab.settle()
 
     [made] = lab.registry.list("PersistentVolume")
@@ -83,7 +79,7 @@ def test_a_late_claim_waits_for_the_node_and_gets_a_volume_in_its_zone(lab: Mana
     lab.registry.update("Node", node)
     late = storage_class("made", "lab.podium/volumes", "WaitForFirstConsumer")
     lab.create("StorageClass", late)
-    lab.create("PersistentVolumeClaim", claim(storageClassName="made"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="made"))
     lab.settle()
     assert lab.status("PersistentVolumeClaim", "data")["phase"] == "Pending"
 
@@ -99,7 +95,7 @@ def test_a_late_claim_waits_for_the_node_and_gets_a_volume_in_its_zone(lab: Mana
 
 def test_a_volume_that_the_scheduler_promised_is_bound(lab: ManagedCluster) -> None:
     lab.create("StorageClass", storage_class(mode="WaitForFirstConsumer"))
-    lab.create("PersistentVolumeClaim", claim(storageClassName="disks"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="disks"))
     lab.create("PersistentVolume", volume("right", "2Gi"))
     lab.settle()
     found = lab.registry.get("PersistentVolume", "right")
@@ -120,7 +116,7 @@ def test_a_volume_that_the_scheduler_promised_is_bound(lab: ManagedCluster) -> N
 def test_a_volume_that_is_kept_is_released_when_its_claim_goes(lab: ManagedCluster) -> None:
     lab.create("StorageClass", storage_class())
     lab.create("PersistentVolume", volume("right", "2Gi"))
-    lab.create("PersistentVolumeClaim", claim(storageClassName="disks"))
+    lab.create("PersistentVolumeClaim", claim("data", storageClassName="disks"))
     lab.settle()
     lab.delete("PersistentVolumeClaim", "data")
     lab.settle()

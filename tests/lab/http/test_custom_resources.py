@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from lab.serving import LabServer, Reply
+from manifests import manifest
 from podium.lab.registry.registry import Registry
 from podium.lab.store.sqlite import open_store
 
@@ -395,29 +396,17 @@ def gauges(*rules: Json, **properties: Json) -> Json:
     spec = {"type": "object", "x-kubernetes-validations": [*rules], "properties": properties}
     schema = {"type": "object", "properties": {"spec": spec}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gauges.factory.example.com"},
-        "spec": {
-            "group": "factory.example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "gauges", "kind": "Gauge"},
-            "versions": [version],
-        },
-    }
+    names = {"plural": "gauges", "kind": "Gauge"}
+    spec = {"group": "factory.example.com", "scope": "Namespaced", "names": names}
+    spec["versions"] = [version]
+    return manifest("CustomResourceDefinition", "gauges.factory.example.com", spec=spec)
 
 
 GAUGES = "/apis/factory.example.com/v1/namespaces/default/gauges"
 
 
 def gauge(**spec: Any) -> Json:
-    return {
-        "apiVersion": "factory.example.com/v1",
-        "kind": "Gauge",
-        "metadata": {"name": "one"},
-        "spec": spec,
-    }
+    return widget() | {"kind": "Gauge", "spec": spec}
 
 
 def test_rules_in_cel_are_kept_with_a_warning(lab_server: LabServer) -> None:

@@ -29,7 +29,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     port = tmp_path / "port"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     script = Path(__file__).parents[1] / "server_process.py"
-    process = subprocess.Popen([sys.executable, script, "-", port], env=environment)
+    process = subprocess.Popen([sys.executable, script, port], env=environment)
     try:
         found = until("a port", lambda: port.exists() and port.read_text("utf-8"))
         yield f"http://127.0.0.1:{found}"

@@ -19,6 +19,7 @@ from podium.lab.api.status import StatusError
 from podium.lab.http import openapi
 from podium.lab.schema import api_types
 from podium.lab.schema.merge_keys import ATOMIC_TYPES, TABLE
+from podium.objects.protobuf import wire
 
 
 @pytest.fixture(scope="module")
@@ -124,29 +125,7 @@ def test_the_table_of_the_models_is_what_the_tool_writes() -> None:
 # The protocol buffer, read back by its wire format.
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Numbers and values of the fields of a message."""
-    at = 0
-
-    def number() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        tag = number()
-        if tag & 7 == 0:
-            yield tag >> 3, number()
-        else:
-            assert tag & 7 == 2
-            length = number()
-            yield tag >> 3, message[at : at + length]
-            at += length
-    assert at == len(message)
+    yield from wire.fields(message)
 
 
 def named(message: bytes, inside: int) -> dict[str, bytes]:

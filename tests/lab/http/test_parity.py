@@ -120,6 +120,19 @@ VOLUMES = [
 TAINTS = [{"key": "a", "value": "b b", "effect": "NoSchedule"}, {"key": "", "effect": "X"}]
 RENAMED = "a field has its own name since 1.24, and was given that of its neighbour before"
 
+
+def post(path: str, body: Any, content_type: str = "application/json", differs: str = "") -> Case:
+    return Case("POST", path, body, content_type, differs)
+
+
+def wrong_pod(differs: str = "", **spec: Any) -> Case:
+    return post(PODS, pod("x", **spec), differs=differs)
+
+
+def wrong_container(differs: str = "", **fields: Any) -> Case:
+    return wrong_pod(differs, containers=container(**fields))
+
+
 CASES = {
     # not there
     "a pod that is not there": Case("GET", f"{PODS}/nope"),
@@ -128,23 +141,22 @@ CASES = {
     "deleting what is not there": Case("DELETE", f"{PODS}/nope"),
     "replacing what is not there": Case("PUT", f"{PODS}/nope", pod("nope")),
     "patching what is not there": Case("PATCH", f"{PODS}/nope", {}, MERGE),
-    "binding what is not there": Case("POST", f"{PODS}/nope/binding", bound("nope")),
-    "evicting what is not there": Case(
-        "POST",
+    "binding what is not there": post(f"{PODS}/nope/binding", bound("nope")),
+    "evicting what is not there": post(
         f"{PODS}/nope/eviction",
         {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "nope"}},
     ),
-    "a namespace that is not there": Case("POST", "/api/v1/namespaces/nope/pods", pod()),
+    "a namespace that is not there": post("/api/v1/namespaces/nope/pods", pod()),
     # methods and addresses
-    "creating in all namespaces": Case("POST", "/api/v1/pods", pod()),
+    "creating in all namespaces": post("/api/v1/pods", pod()),
     "replacing a collection": Case("PUT", PODS, pod()),
-    "creating with a name in the path": Case("POST", f"{PODS}/x", pod()),
+    "creating with a name in the path": post(f"{PODS}/x", pod()),
     "a limit that is no number": Case("GET", f"{PODS}?limit=x"),
     "a version that is no number": Case(
         "GET", f"{PODS}?resourceVersion=x", differs="400 instead of 500"
     ),
-    "dry run with another word": Case("POST", f"{PODS}?dryRun=Foo", pod(), differs=STRUCTS),
-    "a manager with a long name": Case("POST", f"{PODS}?fieldManager={'a' * 200}", pod()),
+    "dry run with another word": post(f"{PODS}?dryRun=Foo", pod(), differs=STRUCTS),
+    "a manager with a long name": post(f"{PODS}?fieldManager={'a' * 200}", pod()),
     # selectors
     "a label selector with a word too many": Case("GET", f"{PODS}?labelSelector=a%20b"),
     "a label selector without bracket": Case("GET", f"{PODS}?labelSelector=a%20in%20x"),
@@ -156,68 +168,50 @@ CASES = {
     "a field of nodes": Case("GET", "/api/v1/nodes?fieldSelector=spec.foo=1"),
     "a field of events": Case("GET", "/api/v1/events?fieldSelector=foo=1"),
     # bodies
-    "no body": Case("POST", PODS, b""),
-    "another kind": Case("POST", PODS, {**pod(), "kind": "Node"}, differs="internal names"),
-    "another version": Case("POST", PODS, {**pod(), "apiVersion": "v2"}, differs="internal names"),
-    "text where the specification belongs": Case(
-        "POST", PODS, {**pod(), "spec": "x"}, differs="the decoder's words, as of 1.23"
+    "no body": post(PODS, b""),
+    "another kind": post(PODS, {**pod(), "kind": "Node"}, differs="internal names"),
+    "another version": post(PODS, {**pod(), "apiVersion": "v2"}, differs="internal names"),
+    "text where the specification belongs": post(
+        PODS, {**pod(), "spec": "x"}, differs="the decoder's words, as of 1.23"
     ),
-    "a quantity that is none": Case(
-        "POST",
-        PODS,
-        pod("x", containers=container(resources={"requests": {"cpu": "2x"}})),
+    "a quantity that is none": wrong_pod(
+        containers=container(resources={"requests": {"cpu": "2x"}}),
         differs="the decoder's words, as of 1.23",
     ),
-    "a body of an unknown media type": Case("POST", PODS, pod(), "text/plain"),
-    "another namespace in the object": Case(
-        "POST", PODS, {**pod(), "metadata": {"name": "x", "namespace": "y"}}
+    "a body of an unknown media type": post(PODS, pod(), "text/plain"),
+    "another namespace in the object": post(
+        PODS, {**pod(), "metadata": {"name": "x", "namespace": "y"}}
     ),
     "another name in the object": Case("PUT", f"{PODS}/taken", pod("other")),
     # pods
-    "no image": Case("POST", PODS, pod("x", containers=[{"name": "a"}])),
-    "no containers": Case("POST", PODS, pod("x", containers=[])),
-    "no name": Case("POST", PODS, {"metadata": {}, "spec": {}}),
-    "a name in upper case": Case("POST", PODS, pod("X_y")),
-    "a name that is too long": Case("POST", PODS, pod("a" * 254)),
+    "no image": wrong_pod(containers=[{"name": "a"}]),
+    "no containers": wrong_pod(containers=[]),
+    "no name": post(PODS, {"metadata": {}, "spec": {}}),
+    "a name in upper case": post(PODS, pod("X_y")),
+    "a name that is too long": post(PODS, pod("a" * 254)),
     # One at a time: the real program checks them in any order.
-    "a label with blanks": Case("POST", PODS, labelled({"a b": "c d"})),
-    "a label without name": Case("POST", PODS, labelled({"q/": "a" * 64})),
-    "a container twice": Case("POST", PODS, pod("x", containers=container() * 2)),
-    "a container without name": Case("POST", PODS, pod("x", containers=[{"image": "b"}])),
-    "a request beyond the limit": Case(
-        "POST", PODS, pod("x", containers=container(resources=LIMITS))
-    ),
-    "a negative request": Case(
-        "POST", PODS, pod("x", containers=container(resources={"requests": {"cpu": "-2"}}))
-    ),
-    "a resource without prefix": Case(
-        "POST", PODS, pod("x", containers=container(resources={"requests": {"foo": "2"}}))
-    ),
-    "an extended resource without limit": Case(
-        "POST", PODS, pod("x", containers=container(resources={"requests": {"x.y/foo": "2"}}))
-    ),
-    "ports beyond the range": Case("POST", PODS, pod("x", containers=container(ports=PORTS))),
-    "a port of nothing": Case("POST", PODS, pod("x", containers=container(ports=[{}]))),
-    "policies that do not exist": Case("POST", PODS, pod("x", restartPolicy="No", dnsPolicy="No")),
-    "tolerations of all wrong kinds": Case("POST", PODS, pod("x", tolerations=TOLERATIONS)),
-    "affinity of all wrong kinds": Case("POST", PODS, pod("x", affinity=AFFINITY)),
-    "spreading of all wrong kinds": Case(
-        "POST", PODS, pod("x", topologySpreadConstraints=SPREADING)
-    ),
-    "a node selector with blanks": Case("POST", PODS, pod("x", nodeSelector={"a b": "c d"})),
-    "volumes and mounts": Case(
-        "POST", PODS, pod("x", volumes=VOLUMES, containers=container(volumeMounts=MOUNTS))
-    ),
-    "variables": Case("POST", PODS, pod("x", containers=container(env=VARIABLES))),
-    "a pull policy": Case("POST", PODS, pod("x", containers=container(imagePullPolicy="Foo"))),
-    "a probe without handler": Case(
-        "POST", PODS, pod("x", containers=container(readinessProbe={}))
-    ),
-    "names of other things": Case(
-        "POST", PODS, pod("x", nodeName="X_y", serviceAccountName="X Y", hostname="A_b")
-    ),
+    "a label with blanks": post(PODS, labelled({"a b": "c d"})),
+    "a label without name": post(PODS, labelled({"q/": "a" * 64})),
+    "a container twice": wrong_pod(containers=container() * 2),
+    "a container without name": wrong_pod(containers=[{"image": "b"}]),
+    "a request beyond the limit": wrong_container(resources=LIMITS),
+    "a negative request": wrong_container(resources={"requests": {"cpu": "-2"}}),
+    "a resource without prefix": wrong_container(resources={"requests": {"foo": "2"}}),
+    "an extended resource without limit": wrong_container(resources={"requests": {"x.y/foo": "2"}}),
+    "ports beyond the range": wrong_container(ports=PORTS),
+    "a port of nothing": wrong_container(ports=[{}]),
+    "policies that do not exist": wrong_pod(restartPolicy="No", dnsPolicy="No"),
+    "tolerations of all wrong kinds": wrong_pod(tolerations=TOLERATIONS),
+    "affinity of all wrong kinds": wrong_pod(affinity=AFFINITY),
+    "spreading of all wrong kinds": wrong_pod(topologySpreadConstraints=SPREADING),
+    "a node selector with blanks": wrong_pod(nodeSelector={"a b": "c d"}),
+    "volumes and mounts": wrong_pod(volumes=VOLUMES, containers=container(volumeMounts=MOUNTS)),
+    "variables": wrong_container(env=VARIABLES),
+    "a pull policy": wrong_container(imagePullPolicy="Foo"),
+    "a probe without handler": wrong_container(readinessProbe={}),
+    "names of other things": wrong_pod(nodeName="X_y", serviceAccountName="X Y", hostname="A_b"),
     # conflicts
-    "a name that is taken": Case("POST", PODS, pod("taken")),
+    "a name that is taken": post(PODS, pod("taken")),
     "an old version": Case(
         "PUT",
         f"{PODS}/taken",
@@ -238,17 +232,17 @@ CASES = {
         "DELETE", f"{PODS}/taken", {"preconditions": {"uid": "z"}}, differs="the uid"
     ),
     "deleting in a way that is none": Case("DELETE", f"{PODS}/taken?propagationPolicy=Foo"),
-    "binding twice": Case("POST", f"{PODS}/bound/binding", bound("bound", "m")),
-    "binding by another name": Case("POST", f"{PODS}/bound/binding", bound("p8")),
+    "binding twice": post(f"{PODS}/bound/binding", bound("bound", "m")),
+    "binding by another name": post(f"{PODS}/bound/binding", bound("p8")),
     # workloads
-    "a deployment of nothing": Case("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": {}}),
-    "a selector that selects others": Case(
-        "POST", DEPLOYMENTS, workload(selector={"matchLabels": {"a": "c"}})
+    "a deployment of nothing": post(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": {}}),
+    "a selector that selects others": post(
+        DEPLOYMENTS, workload(selector={"matchLabels": {"a": "c"}})
     ),
-    "a selector that is missing": Case("POST", DEPLOYMENTS, workload(selector=None)),
-    "negative replicas": Case("POST", DEPLOYMENTS, workload(replicas=-1, minReadySeconds=-1)),
-    "a strategy with what it cannot have": Case(
-        "POST", DEPLOYMENTS, workload(strategy={"type": "Recreate", "rollingUpdate": {}})
+    "a selector that is missing": post(DEPLOYMENTS, workload(selector=None)),
+    "negative replicas": post(DEPLOYMENTS, workload(replicas=-1, minReadySeconds=-1)),
+    "a strategy with what it cannot have": post(
+        DEPLOYMENTS, workload(strategy={"type": "Recreate", "rollingUpdate": {}})
     ),
     "a selector that changes": Case(
         "PATCH",
@@ -262,13 +256,11 @@ CASES = {
         MERGE,
         differs=STRUCTS,
     ),
-    "a job that always restarts": Case(
-        "POST",
+    "a job that always restarts": post(
         JOBS,
         {"metadata": {"name": "j"}, "spec": {"template": {"spec": {"containers": container()}}}},
     ),
-    "a job of less than nothing": Case(
-        "POST",
+    "a job of less than nothing": post(
         JOBS,
         {
             "metadata": {"name": "j"},
@@ -280,18 +272,17 @@ CASES = {
         },
     ),
     # others
-    "a service with a number for a name": Case("POST", SERVICES, service("1a")),
-    "a service without ports": Case("POST", SERVICES, service(ports=[])),
-    "a service of no type": Case("POST", SERVICES, service(type="X", sessionAffinity="Y")),
-    "ports of a service": Case("POST", SERVICES, service(ports=[{"port": 0, "protocol": "X"}])),
-    "a claim of nothing": Case("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {}}),
-    "a node in upper case": Case("POST", "/api/v1/nodes", node("N_1")),
-    "a node with less than nothing": Case(
-        "POST", "/api/v1/nodes", {"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "-1"}}}
+    "a service with a number for a name": post(SERVICES, service("1a")),
+    "a service without ports": post(SERVICES, service(ports=[])),
+    "a service of no type": post(SERVICES, service(type="X", sessionAffinity="Y")),
+    "ports of a service": post(SERVICES, service(ports=[{"port": 0, "protocol": "X"}])),
+    "a claim of nothing": post(CLAIMS, {"metadata": {"name": "c"}, "spec": {}}),
+    "a node in upper case": post("/api/v1/nodes", node("N_1")),
+    "a node with less than nothing": post(
+        "/api/v1/nodes", {"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "-1"}}}
     ),
-    "a storage class of nothing": Case("POST", STORAGE, {"metadata": {"name": "s"}}),
-    "a storage class of wrong words": Case(
-        "POST",
+    "a storage class of nothing": post(STORAGE, {"metadata": {"name": "s"}}),
+    "a storage class of wrong words": post(
         STORAGE,
         {
             "metadata": {"name": "s"},
@@ -300,30 +291,28 @@ CASES = {
             "volumeBindingMode": "Y",
         },
     ),
-    "a budget of less than nothing": Case(
-        "POST", BUDGETS, {"metadata": {"name": "b"}, "spec": {"minAvailable": -1}}
+    "a budget of less than nothing": post(
+        BUDGETS, {"metadata": {"name": "b"}, "spec": {"minAvailable": -1}}
     ),
-    "a priority beyond the highest": Case(
-        "POST", CLASSES, {"metadata": {"name": "p"}, "value": 2_000_000_000}
+    "a priority beyond the highest": post(
+        CLASSES, {"metadata": {"name": "p"}, "value": 2_000_000_000}
     ),
-    "a priority with a reserved name": Case(
-        "POST", CLASSES, {"metadata": {"name": "system-x"}, "value": 2}
+    "a priority with a reserved name": post(
+        CLASSES, {"metadata": {"name": "system-x"}, "value": 2}
     ),
-    "a priority policy": Case(
-        "POST", CLASSES, {"metadata": {"name": "p"}, "value": 2, "preemptionPolicy": "X"}
+    "a priority policy": post(
+        CLASSES, {"metadata": {"name": "p"}, "value": 2, "preemptionPolicy": "X"}
     ),
-    "a namespace with a dot": Case("POST", "/api/v1/namespaces", {"metadata": {"name": "A.b"}}),
+    "a namespace with a dot": post("/api/v1/namespaces", {"metadata": {"name": "A.b"}}),
     "the default namespace may not go": Case("DELETE", "/api/v1/namespaces/default"),
     "a lease must say which version it replaces": Case(
         "PUT", f"{LEASES}/lease", {"metadata": {"name": "lease"}}, differs="0x0 is a number"
     ),
-    "an event elsewhere": Case(
-        "POST",
+    "an event elsewhere": post(
         "/api/v1/namespaces/default/events",
         {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "namespace": "other"}},
     ),
-    "a config map with a blank": Case(
-        "POST",
+    "a config map with a blank": post(
         "/api/v1/namespaces/default/configmaps",
         {"metadata": {"name": "e"}, "data": {"a b": "c"}},
     ),

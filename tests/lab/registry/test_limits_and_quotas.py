@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from manifests import claim, deployment, manifest
 from podium.lab.api.status import StatusError
 from podium.lab.registry.registry import Registry
 
@@ -15,21 +16,17 @@ Json = dict[str, Any]
 def pod(name: str = "web", requests: Json | None = None, limits: Json | None = None) -> Json:
     resources = {"requests": requests or {}, "limits": limits or {}}
     resources = {part: amounts for part, amounts in resources.items() if amounts}
-    return {
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [{"name": "app", "image": "app:1", "resources": resources}]},
-    }
+    container = {"name": "app", "image": "app:1", "resources": resources}
+    return manifest("Pod", name, spec={"containers": [container]})
 
 
 def limit_range(registry: Registry, **limit: Any) -> None:
-    made = {"type": "Container", **limit}
-    metadata = {"name": "limits", "namespace": "default"}
-    registry.create("LimitRange", {"metadata": metadata, "spec": {"limits": [made]}})
+    spec = {"limits": [{"type": "Container", **limit}]}
+    registry.create("LimitRange", manifest("LimitRange", "limits", spec=spec))
 
 
-def quota(registry: Registry, name: str = "quota", **spec: Any) -> None:
-    metadata = {"name": name, "namespace": "default"}
-    registry.create("ResourceQuota", {"metadata": metadata, "spec": spec})
+def quota(registry: Registry, **spec: Any) -> None:
+    registry.create("ResourceQuota", manifest("ResourceQuota", "quota", spec=spec))
 
 
 def refused(registry: Registry, item: Json, kind: str = "Pod") -> str:
@@ -127,11 +124,8 @@ def test_bounds_are_kept(registry: Registry, limit: Json, item: Json, message: s
 
 def test_a_claim_keeps_the_bounds_of_storage(registry: Registry) -> None:
     limit_range(registry, type="PersistentVolumeClaim", max={"storage": "10Gi"})
-    claim = {
-        "metadata": {"name": "data", "namespace": "default"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}},
-    }
-    assert refused(registry, claim, "PersistentVolumeClaim") == (
+    large = claim("data", resources={"requests": {"storage": "20Gi"}})
+    assert refused(registry, large, "PersistentVolumeClaim") == (
         'persistentvolumeclaims "data" is forbidden: maximum storage usage per '
         "PersistentVolumeClaim is 10Gi, but request is 20Gi"
     )
@@ -170,15 +164,11 @@ def test_defaults_of_a_limit_range_satisfy_a_quota(registry: Registry) -> None:
 
 def test_objects_of_any_kind_are_counted(registry: Registry) -> None:
     quota(registry, hard={"count/deployments.apps": "1", "configmaps": "0"})
-    metadata = {"name": "settings", "namespace": "default"}
     assert "exceeded quota: quota, requested: configmaps=1, used: configmaps=0" in refused(
-        registry, {"metadata": metadata, "data": {}}, "ConfigMap"
+        registry, manifest("ConfigMap", "settings"), "ConfigMap"
     )
-    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod()["spec"]}
-    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
-    registry.create("Deployment", {"metadata": {"name": "a", "namespace": "default"}, "spec": spec})
-    second = {"metadata": {"name": "b", "namespace": "default"}, "spec": spec}
-    assert "count/deployments.apps=1" in refused(registry, second, "Deployment")
+    registry.create("Deployment", deployment("a"))
+    assert "count/deployments.apps=1" in refused(registry, deployment("b"), "Deployment")
 
 
 SCOPES = {

@@ -1,18 +1,12 @@
-"""The journal on disk: acknowledged writes survive a kill, watches see only committed ones."""
+"""The journal on disk: versions go on, watches see only committed writes, a full disk is said.
+
+That acknowledged writes survive a kill is in `command/test_killed.py`.
+"""
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,99 +21,6 @@ from waiting import until
 pytestmark = pytest.mark.slow
 
 PODS = "/api/v1/namespaces/default/pods"
-WRITERS = 4
-
-
-class Lab:
-    """A lab in a process, with writers that note what was acknowledged."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start(self) -> None:
-        port = self.folder / "port"
-        port.unlink(missing_ok=True)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        script = Path(__file__).parents[1] / "server_process.py"
-        self.process = subprocess.Popen(
-            [sys.executable, script, self.folder / "data", port], env=environment
-        )
-        self.port = int(until("a port", lambda: port.exists() and port.read_text("utf-8")))
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            data = None if body is None else json.dumps(body).encode()
-            connection.request(method, path, data, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            connection.close()
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
-
-
-def write(lab: Lab, names: str, kept: dict[str, str | None], doubtful: set[str]) -> None:
-    """Create and delete pods until the lab is gone; *kept* is what was acknowledged."""
-    number = 0
-    while True:
-        name = f"{names}-{number}"
-        number += 1
-        try:
-            doubtful.add(name)
-            status, made = lab.call("POST", PODS, pod(name))
-            assert status == 201, made
-            kept[name] = made["metadata"]["uid"]
-            if number % 3 == 0:
-                status, gone = lab.call("DELETE", f"{PODS}/{name}")
-                assert status == 200, gone
-                kept[name] = None
-            doubtful.discard(name)
-        except (OSError, http.client.HTTPException, ValueError):
-            return
-
-
-def check(lab: Lab, kept: dict[str, str | None], doubtful: set[str], version: int) -> None:
-    """What was acknowledged is there, and what was deleted is not."""
-    _, listed = lab.call("GET", PODS)
-    found = {each["metadata"]["name"]: each["metadata"]["uid"] for each in listed["items"]}
-    sure = {name: uid for name, uid in kept.items() if name not in doubtful}
-    assert {name: found.get(name) for name in sure} == sure
-    assert int(listed["metadata"]["resourceVersion"]) >= version
-
-
-def test_nothing_acknowledged_is_lost_by_ten_kills(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
-    rng = random.Random(7)  # noqa: S311
-    kept: dict[str, str | None] = {}
-    doubtful: set[str] = set()
-    version = 0
-    for turn in range(10):
-        lab.start()
-        try:
-            check(lab, kept, doubtful, version)
-            writers = [
-                threading.Thread(target=write, args=(lab, f"r{turn}-{each}", kept, doubtful))
-                for each in range(WRITERS)
-            ]
-            acknowledged = len(kept)
-            for writer in writers:
-                writer.start()
-            until("some writes", lambda: len(kept) > acknowledged + 2 * WRITERS)  # noqa: B023
-            time.sleep(rng.random() * 0.2)
-            version = int(lab.call("GET", PODS)[1]["metadata"]["resourceVersion"])
-        finally:
-            lab.kill()
-        for writer in writers:
-            writer.join(20)
-    lab.start()
-    try:
-        check(lab, kept, doubtful, version)
-    finally:
-        lab.kill()
-    assert sum(uid is not None for uid in kept.values()) > 50
 
 
 def test_versions_go_on_after_a_restart_and_older_watches_must_list_again(tmp_path: Path) -> None:

@@ -1,26 +1,19 @@
 """Controllers read the time and wait for it through their clock only, so a virtual one drives them.
 
-The first half reads the source, the second half runs the manager on a virtual clock.
+`virtual_cluster/test_cluster.py` runs them on one.
 """
 
 from __future__ import annotations
 
 import ast
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.controllers import virtual_day
-from lab.controllers.virtual_clock import START
 from podium.lab import controllers
 from podium.lab.controllers.framework.clock import WallClock
-
-TESTS = Path(__file__).parents[3]
 
 PACKAGE = Path(controllers.__file__).parent
 #: The module that is the clock.
@@ -101,28 +94,3 @@ def test_the_wall_clock_waits_for_an_event_or_a_time() -> None:
         return [woken.is_set()]
 
     assert asyncio.run(waits()) == [True]
-
-
-# A day on a virtual clock ---------------------------------------------------------------------
-
-
-def day_in_a_process(hash_seed: int) -> tuple[int, float, str]:
-    """How much was written, when it ended, and a digest of it; sets are in another order."""
-    paths = os.pathsep.join(str(path) for path in (TESTS.parent / "src", TESTS))
-    ran = subprocess.run(
-        [sys.executable, virtual_day.__file__, "7"],
-        env={"PYTHONPATH": paths, "PYTHONHASHSEED": str(hash_seed)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    count, ended, digest = ran.stdout.split()
-    return int(count), float(ended), digest
-
-
-def test_a_virtual_clock_drives_all_controllers_alike_each_time() -> None:
-    once, again = day_in_a_process(1), day_in_a_process(2)
-
-    assert once[0] > 100
-    assert once[1] >= START + virtual_day.DAY
-    assert once == again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.controllers.managed_cluster import ManagedCluster, template, workload
+from lab.controllers.managed_cluster import ManagedCluster, pod, workload
 
 
 def test_a_replica_set_makes_its_pods_and_says_how_many_run(lab: ManagedCluster) -> None:
@@ -67,11 +67,9 @@ def test_a_pod_whose_labels_are_changed_is_let_go_and_replaced(lab: ManagedClust
 
 
 def test_a_pod_that_fits_is_adopted(lab: ManagedCluster) -> None:
-    lab.create(
-        "Pod",
-        {"metadata": {"name": "alone", "namespace": "default"}, **template("web")}
-        | {"metadata": {"name": "alone", "namespace": "default", "labels": {"app": "web"}}},
-    )
+    alone = pod("web")
+    alone["metadata"]["name"] = "alone"
+    lab.create("Pod", alone)
     lab.create("ReplicaSet", workload("web", 2))
     lab.settle()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.controllers.managed_cluster import Json, ManagedCluster, template, workload
+from manifests import claim
 
 
 def stateful(name: str, replicas: int, **spec: Any) -> Json:
@@ -45,11 +46,7 @@ def test_it_waits_for_a_pod_that_is_not_ready(lab: ManagedCluster) -> None:
 
 
 def test_claims_are_made_once_and_outlive_the_pods(lab: ManagedCluster) -> None:
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    lab.create("StatefulSet", stateful("db", 2, volumeClaimTemplates=[claim]))
+    lab.create("StatefulSet", stateful("db", 2, volumeClaimTemplates=[claim("data")]))
     lab.settle()
     lab.edit("StatefulSet", "db", replicas=1)
     lab.settle()
