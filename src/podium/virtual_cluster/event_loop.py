@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, TypeVarTuple
 
 from podium.errors import PodiumError
+from podium.lab.controllers.framework.clock import wait_for
 from podium.scheduler.state.clock import Clocks
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ class StalledError(PodiumError):
 
 class RealWorldError(PodiumError):
     """A program on virtual time has asked for something outside the process."""
+
+
+def _refuse(what: str) -> NoReturn:
+    raise RealWorldError(f"cannot {what}: this program runs on virtual time, in one process")
+
+
+def _refusal(what: str) -> Any:
+    """A method that refuses to do something."""
+    return lambda *_, **__: _refuse(what)
 
 
 class _Timers:
@@ -127,9 +137,12 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
 
     # What has no place on virtual time --------------------------------------------------------
 
-    async def getaddrinfo(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to resolve a name."""
-        _refuse("resolve the name of a host")
+    getaddrinfo = _refusal("resolve the name of a host")
+    create_server = _refusal("listen on a socket")
+    create_datagram_endpoint = _refusal("open a datagram socket")
+    subprocess_exec = subprocess_shell = _refusal("start a process")
+    add_reader = add_writer = _refusal("wait for a file descriptor")
+    add_signal_handler = _refusal("handle a signal")
 
     async def create_connection(  # type: ignore[override]
         self, made: Callable[[], Any], host: str = "", *_: Any, **__: Any
@@ -138,34 +151,6 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
         if self.connector is None:
             _refuse("open a connection")
         return await self.connector(made, host)
-
-    async def create_server(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to listen."""
-        _refuse("listen on a socket")
-
-    async def create_datagram_endpoint(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to send datagrams."""
-        _refuse("open a datagram socket")
-
-    async def subprocess_exec(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to start a process."""
-        _refuse("start a process")
-
-    async def subprocess_shell(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to start a process."""
-        _refuse("start a process")
-
-    def add_reader(self, *_: Any) -> NoReturn:  # type: ignore[override]
-        """Refuse to wait for a file descriptor."""
-        _refuse("wait for a file descriptor")
-
-    def add_writer(self, *_: Any) -> NoReturn:  # type: ignore[override]
-        """Refuse to wait for a file descriptor."""
-        _refuse("wait for a file descriptor")
-
-    def add_signal_handler(self, *_: Any) -> NoReturn:  # type: ignore[override]
-        """Refuse to handle a signal."""
-        _refuse("handle a signal")
 
     def call_soon_threadsafe(
         self,
@@ -177,10 +162,6 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
         if self.is_running() and asyncio._get_running_loop() is not self:  # noqa: SLF001
             _refuse("take a callback from another thread")
         return self.call_soon(callback, *args, context=context)
-
-
-def _refuse(what: str) -> NoReturn:
-    raise RealWorldError(f"cannot {what}: this program runs on virtual time, in one process")
 
 
 #: The wall clock when a simulation begins, unless told otherwise: 2026-01-01T00:00:00Z.
@@ -222,18 +203,7 @@ class VirtualClock:
 
     async def wait(self, woken: asyncio.Event, until: float | None) -> None:
         """Let other tasks run until *woken* is set or the wall clock shows *until*, if given."""
-        if until is None:
-            await woken.wait()
-            return
-        seconds = (until - self.now()) / self._rate
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        try:
-            async with asyncio.timeout(seconds):
-                await woken.wait()
-        except TimeoutError:
-            pass
+        await wait_for(woken, None if until is None else (until - self.now()) / self._rate)
 
     def clocks(self) -> Clocks:
         """The clocks of a scheduler on this machine."""

@@ -227,9 +227,9 @@ class HorizontalAutoscaler(Controller[Key]):
         desired = self._stabilized(key, current, proposed, up, down)
         now = self.cluster.now()
         if desired > current:
-            desired = min(desired, self._most(key, current, up, now))
+            desired = min(desired, self._bound(key, current, up, now, 1))
         elif desired < current:
-            desired = max(desired, self._least(key, current, down, now))
+            desired = max(desired, self._bound(key, current, down, now, -1))
         lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
         bounded = min(max(desired, lowest), highest)
         if bounded == desired:
@@ -262,29 +262,20 @@ class HorizontalAutoscaler(Controller[Key]):
         found = max(found, min(lowest, proposed))
         return min(found, max(highest, proposed))
 
-    def _most(self, key: Key, current: int, rules: JsonObject, now: float) -> int:
+    def _bound(self, key: Key, current: int, rules: JsonObject, now: float, sign: int) -> int:
+        """The most replicas that policies allow where *sign* is 1, the fewest where it is -1."""
         if rules.get("selectPolicy") == "Disabled":
             return current
         bounds: list[int] = []
-        for policy in rules.get("policies") or _DEFAULT_UP:
-            start = current - self._changed(key, now, policy["periodSeconds"], 1)
-            grown = start + policy["value"]
+        for policy in rules.get("policies") or (_DEFAULT_UP if sign > 0 else _DEFAULT_DOWN):
+            start = current - sign * self._changed(key, now, policy["periodSeconds"], sign)
+            bound = start + sign * policy["value"]
             if policy["type"] == "Percent":
-                grown = ceil(start * (1 + policy["value"] / 100))
-            bounds.append(grown)
-        return min(bounds) if rules.get("selectPolicy") == "Min" else max(bounds)
-
-    def _least(self, key: Key, current: int, rules: JsonObject, now: float) -> int:
-        if rules.get("selectPolicy") == "Disabled":
-            return current
-        bounds: list[int] = []
-        for policy in rules.get("policies") or _DEFAULT_DOWN:
-            start = current + self._changed(key, now, policy["periodSeconds"], -1)
-            shrunk = start - policy["value"]
-            if policy["type"] == "Percent":
-                shrunk = int(start * (1 - policy["value"] / 100))
-            bounds.append(shrunk)
-        return max(bounds) if rules.get("selectPolicy") == "Min" else min(bounds)
+                share = start * (1 + sign * policy["value"] / 100)
+                bound = ceil(share) if sign > 0 else int(share)
+            bounds.append(bound)
+        strict = rules.get("selectPolicy") == "Min"
+        return min(bounds) if strict is (sign > 0) else max(bounds)
 
     def _changed(self, key: Key, now: float, seconds: float, sign: int) -> int:
         """How many replicas were added (sign 1) or removed (-1) within so many seconds."""

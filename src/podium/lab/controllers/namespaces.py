@@ -15,14 +15,12 @@ from podium.lab.api.options import DeleteOptions
 from podium.lab.api.resources import STORED, Resource
 from podium.lab.api.status import ignoring
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import Controller
+from podium.lab.controllers.framework.controller import BURST, Controller
 from podium.lab.controllers.framework.object_fields import is_terminating, remove_finalizer
 from podium.lab.kinds.custom_resource_definition import CLEANUP
 from podium.objects.kinds.meta import JsonObject
 
 _FINALIZER: Final = "kubernetes"
-#: Objects deleted by one sync; the others follow in the next one.
-_BURST: Final = 100
 _SERVICE_ACCOUNT: Final = "default"
 _ROOT_CERTIFICATES: Final = "kube-root-ca.crt"
 _NO_CERTIFICATES: Final = "# The lab speaks plain HTTP on loopback: it has no certificates.\n"
@@ -67,7 +65,7 @@ class NamespaceController(Controller[str]):
         namespace = self.cluster.get("Namespace", "", key)
         if namespace is None or not is_terminating(namespace):
             return
-        left, budget = 0, _BURST
+        left, budget = 0, BURST
         custom = [row for row in self.cluster.registry.custom.stored() if row.namespaced]
         for row in (*self._resources, *custom):
             table = self.cluster.registry.store.table(row.storage)

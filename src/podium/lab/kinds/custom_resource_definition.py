@@ -15,6 +15,7 @@ from podium.lab.kinds.kind import KindStrategy
 from podium.lab.schema.structural import (
     count_rules,
     default_errors,
+    inner_schemas,
     refuse_wrong_schema_types,
 )
 from podium.objects.kinds.meta import JsonObject
@@ -161,17 +162,13 @@ def _schema_errors(schema: Any, path: str, *, is_root: bool = False) -> Iterator
     if not kind and not untyped and not is_root:
         yield required(f"{path}.type", "must not be empty for specified object fields")
     yield from _pattern_errors(schema.get("pattern"), f"{path}.pattern")
-    for name, each in (schema.get("properties") or {}).items():
-        yield from _schema_errors(each, f"{path}.properties[{name}]")
-    if isinstance(schema.get("items"), dict):
-        yield from _schema_errors(schema["items"], f"{path}.items")
-    elif kind == "array":
+    for inner, each in inner_schemas(schema, path):
+        yield from _schema_errors(each, inner)
+    if kind == "array" and not isinstance(schema.get("items"), dict):
         yield required(f"{path}.items", "must be specified")
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from _schema_errors(schema["additionalProperties"], f"{path}.additionalProperties")
-        if schema.get("properties"):
-            why = "additionalProperties and properties are mutual exclusive"
-            yield FieldError("FieldValueForbidden", f"{path}.additionalProperties", "", why)
+    if isinstance(schema.get("additionalProperties"), dict) and schema.get("properties"):
+        why = "additionalProperties and properties are mutual exclusive"
+        yield FieldError("FieldValueForbidden", f"{path}.additionalProperties", "", why)
 
 
 def _pattern_errors(pattern: Any, path: str) -> Iterator[FieldError]:

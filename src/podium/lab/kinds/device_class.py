@@ -55,9 +55,6 @@ def validate_label(name: str, path: str) -> FieldErrors:
     yield from validate_name(name, path, dns_label_reasons)
 
 
-validate_device_name = validate_label
-
-
 def validate_driver(name: str, path: str) -> FieldErrors:
     """Validate the name of a driver."""
     if not name:
@@ -73,8 +70,8 @@ def validate_class_name(name: str, path: str) -> FieldErrors:
     """Validate the name of a device class."""
     if not name:
         yield required(path)
-        return
-    yield from validate_name(name, path, dns_subdomain_reasons)
+    else:
+        yield from validate_name(name, path, dns_subdomain_reasons)
 
 
 def validate_pool_name(name: str, path: str) -> FieldErrors:
@@ -208,8 +205,6 @@ def validate_selector(selector: JsonObject, path: str) -> FieldErrors:
     if len(text.encode()) > _MOST_BYTES:
         yield too_long(here, "", _MOST_BYTES)
         return
-    # The CEL library is loaded with the first selector, if there is one.
-
     try:
         found = compile_expression(text)
     except InputError as error:

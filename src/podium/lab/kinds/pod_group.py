@@ -6,11 +6,10 @@ Upstream: pkg/apis/scheduling, pkg/registry/scheduling/podgroup, pkg/printers/in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from podium.lab.api.status import FieldErrors, forbidden_field, invalid_value, required
 from podium.lab.kinds.field_checks import validate_unchanged
-from podium.lab.kinds.kind import KindStrategy, Printer, age, name_of
+from podium.lab.kinds.kind import KindStrategy, Printer, condition_status, object_at
 from podium.objects.kinds.meta import JsonObject
 
 #: Fields of which exactly one member is set.
@@ -59,15 +58,14 @@ def validate_pod_group_update(item: JsonObject, old: JsonObject) -> FieldErrors:
         yield invalid_value("spec.schedulingPolicy", policy, "field is immutable")
 
 
-def _pod_group_cells(group: JsonObject, now: float) -> list[Any]:
-    spec, conditions = group.get("spec") or {}, (group.get("status") or {}).get("conditions") or ()
-    status = "Pending"
-    for condition in conditions:
-        if condition.get("type") == "PodGroupInitiallyScheduled":
-            status = "Scheduled" if condition.get("status") == "True" else "Unschedulable"
-    policy = "Gang" if "gang" in (spec.get("schedulingPolicy") or {}) else "Basic"
-    workload = (spec.get("workloadRef") or {}).get("workloadName") or "<none>"
-    return [name_of(group), policy, workload, status, age(group, now)]
+def _policy(group: JsonObject, _now: float) -> str:
+    return "Gang" if "gang" in object_at(group, "spec", "schedulingPolicy") else "Basic"
+
+
+def _status(group: JsonObject, _now: float) -> str:
+    scheduled = condition_status(group, "PodGroupInitiallyScheduled")
+    words = {"": "Pending", "True": "Scheduled"}
+    return words.get(scheduled, "Unschedulable")
 
 
 KINDS: Mapping[str, KindStrategy] = {
@@ -76,6 +74,9 @@ KINDS: Mapping[str, KindStrategy] = {
         has_generation=True,
         validate=validate_pod_group,
         validate_update=validate_pod_group_update,
-        table=Printer("Name, Policy, Workload, Status, Age", _pod_group_cells),
+        table=Printer(
+            "Name, Policy, Workload=spec.workloadRef.workloadName|<none>, Status, Age",
+            {"Policy": _policy, "Status": _status},
+        ),
     ),
 }

@@ -23,7 +23,6 @@ from podium.lab.kinds.device_class import (
     validate_binding_conditions,
     validate_class_name,
     validate_config,
-    validate_device_name,
     validate_driver,
     validate_fully_qualified_name,
     validate_items,
@@ -322,7 +321,7 @@ def _validate_device_status(device: JsonObject, path: str, allocated: set[str]) 
 def _validate_device_identity(device: JsonObject, path: str) -> FieldErrors:
     yield from validate_driver(device.get("driver") or "", f"{path}.driver")
     yield from validate_pool_name(device.get("pool") or "", f"{path}.pool")
-    yield from validate_device_name(device.get("device") or "", f"{path}.device")
+    yield from validate_label(device.get("device") or "", f"{path}.device")
     yield from validate_share(device.get("shareID"), f"{path}.shareID")
 
 

@@ -22,7 +22,6 @@ from podium.lab.api.status import (
 from podium.lab.kinds.device_class import (
     validate_attribute_name,
     validate_binding_conditions,
-    validate_device_name,
     validate_driver,
     validate_items,
     validate_label,
@@ -153,7 +152,7 @@ def _validate_node_name(name: str, path: str) -> FieldErrors:
 
 
 def _validate_device(device: JsonObject, path: str, *, per_device: bool) -> FieldErrors:
-    yield from validate_device_name(device.get("name") or "", f"{path}.name")
+    yield from validate_label(device.get("name") or "", f"{path}.name")
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if len(attributes) + len(capacity) > _MOST_FACTS:
         what = f"the total number of attributes and capacities must not exceed {_MOST_FACTS}"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from podium.lab.api.encoding import encode
 from podium.lab.api.resources import CustomVersion
-from podium.lab.kinds.kind import Printer, metadata_of, name_of, text_at, time_since
+from podium.lab.kinds.kind import Printer, metadata_of, name_of, time_since
 from podium.lab.kinds.known import KINDS
 from podium.objects.kinds.meta import JsonObject
 
@@ -131,12 +131,8 @@ def _at_key(value: Any, key: str) -> str:
     return _text(value) if value is not None else ""
 
 
-def _name_and_creation(item: JsonObject, _now: float) -> list[Any]:
-    return [name_of(item), text_at(item, "metadata", "creationTimestamp")]
-
-
 #: The printer of kinds that have none of their own.
-DEFAULT = Printer("Name, @Created At", _name_and_creation)
+DEFAULT = Printer("Name, @Created At=metadata.creationTimestamp")
 
 
 def table(

@@ -142,13 +142,21 @@ def _rule_problems(rules: list[Any], path: str) -> Iterator[str]:
                 yield _unmarshal(rule[name], f"{path}.{name}", "string")
 
 
+def inner_schemas(schema: JsonObject, path: str) -> Iterator[tuple[str, Any]]:
+    """The schemas of the fields, the items and the other values, each with its path."""
+    for name, each in (schema.get("properties") or {}).items():
+        yield f"{path}.properties[{name}]", each
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield f"{path}.{name}", schema[name]
+
+
 def count_rules(schema: Any) -> int:
     """The number of rules in CEL in a schema, at any depth."""
     if not isinstance(schema, dict):
         return 0
-    inner = [*(schema.get("properties") or {}).values(), schema.get("items")]
-    inner.append(schema.get("additionalProperties"))
-    return len(schema.get(_RULES) or ()) + sum(map(count_rules, inner))
+    inner = (count_rules(each) for _, each in inner_schemas(schema, ""))
+    return len(schema.get(_RULES) or ()) + sum(inner)
 
 
 def _unmarshal(value: Any, path: str, wanted: str) -> str:

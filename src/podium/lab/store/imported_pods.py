@@ -8,7 +8,7 @@ first read whole, and the result is the same as if they had been added at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -102,6 +102,7 @@ class PodHead(_Part, frozen=True):
     status: StatusHead | None = None
 
 
+_PodT = TypeVar("_PodT", Pod, PodHead)
 NO_STATUS: Final = StatusHead()
 _replace: Final = msgspec.structs.replace
 _NO_FIELDS: Final[Mapping[str, str]] = {}
@@ -131,46 +132,32 @@ class SharedParts:
 
     def pod(self, pod: Pod) -> Pod:
         """An equal pod."""
-        about = pod.metadata
-        owners = about.owner_references
-        if not owners:
-            return pod
-        other = self._pods.setdefault(owners[0].uid, pod)
-        if other is pod:
-            return pod
-        theirs = other.metadata
-        labels, references = theirs.labels, theirs.owner_references
-        if about.labels == labels and owners == references:
-            about = _replace(about, labels=labels, owner_references=references)
-        spec = pod.spec
-        alike = _replace(other.spec, node_name=spec.node_name, volumes=spec.volumes)
-        return _replace(
-            pod,
-            metadata=about,
-            spec=alike if spec == alike else spec,
-            status=other.status if pod.status == other.status else pod.status,
-        )
+        return _shared(pod, self._pods, volumes=pod.spec.volumes)
 
     def head(self, head: PodHead) -> PodHead:
         """An equal head."""
-        about = head.metadata
-        owners = about.owner_references
-        if not owners:
-            return head
-        other = self._heads.setdefault(owners[0].uid, head)
-        if other is head:
-            return head
-        theirs = other.metadata
-        labels, references = theirs.labels, theirs.owner_references
-        if about.labels == labels and owners == references:
-            about = _replace(about, labels=labels, owner_references=references)
-        spec = head.spec
-        alike = _replace(other.spec, node_name=spec.node_name)
-        return PodHead(
-            about,
-            alike if spec == alike else spec,
-            other.status if head.status == other.status else head.status,
-        )
+        return _shared(head, self._heads)
+
+
+def _shared(pod: _PodT, known: dict[str, _PodT], **own: Any) -> _PodT:
+    """An equal pod with the parts of the first one of its owner; *own* are fields of its spec."""
+    about, spec, status = pod.metadata, pod.spec, pod.status
+    owners = about.owner_references
+    if not owners:
+        return pod
+    other = known.setdefault(owners[0].uid, pod)
+    if other is pod:
+        return pod
+    labels, references = other.metadata.labels, other.metadata.owner_references
+    if about.labels == labels and owners == references:
+        about = _replace(about, labels=labels, owner_references=references)
+    alike = _replace(other.spec, node_name=spec.node_name, **own)
+    return _replace(
+        pod,
+        metadata=about,
+        spec=alike if spec == alike else spec,
+        status=other.status if status == other.status else status,
+    )
 
 
 class ImportedPod(ObjectVersion):

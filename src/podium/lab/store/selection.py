@@ -108,11 +108,7 @@ def _selection(
     group_version: str, kind: str, storage: str, labels: str, fields: str
 ) -> ObjectSelection:
     try:
-        wanted = parse_selector(labels)
-    except SelectorError as error:
-        raise bad_request(str(error)) from None
-    try:
-        conditions = parse_field_selector(fields)
+        wanted, conditions = parse_selector(labels), parse_field_selector(fields)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     requirements = []

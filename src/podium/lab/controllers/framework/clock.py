@@ -39,13 +39,14 @@ class WallClock:
 
     async def wait(self, woken: asyncio.Event, until: float | None) -> None:
         """Sleep until *woken* is set or the system clock shows *until*."""
-        if until is None:
+        await wait_for(woken, None if until is None else until - self.now())
+
+
+async def wait_for(woken: asyncio.Event, seconds: float | None) -> None:
+    """Wait for an event, at most so many seconds; let other tasks run where they are over."""
+    if seconds is not None and seconds <= 0:
+        await asyncio.sleep(0)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
             await woken.wait()
-            return
-        seconds = until - self.now()
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await woken.wait()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
@@ -29,6 +29,10 @@ from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector
 
+#: Objects that one sync creates or deletes; the others follow in the next one.
+BURST: Final = 100
+#: Seconds until a pod that was refused is tried again.
+FAILED_CREATE_SECONDS: Final = 1.0
 #: Called with an object before and after a write; None where it did not exist.
 Handler = Callable[[JsonObject | None, JsonObject | None], None]
 #: The same for pods, which are not decoded as a whole.

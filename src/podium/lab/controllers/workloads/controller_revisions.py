@@ -22,7 +22,6 @@ from podium.lab.controllers.framework.object_fields import (
 from podium.objects.kinds.meta import JsonObject
 
 HASH_LABEL: Final = "controller-revision-hash"
-_DEFAULT_HISTORY_LIMIT: Final = 10
 
 
 def current_revision_hash(cluster: Cluster, owner: JsonObject, *, prefix: str = "") -> str:
@@ -113,8 +112,7 @@ def _delete_old_revisions(
     cluster: Cluster, owner: JsonObject, revisions: list[JsonObject], current: JsonObject
 ) -> None:
     """Delete the oldest revisions beyond the history limit whose hash no pod carries."""
-    limit = owner["spec"].get("revisionHistoryLimit")
-    surplus = len(revisions) - (_DEFAULT_HISTORY_LIMIT if limit is None else limit)
+    surplus = len(revisions) - owner["spec"]["revisionHistoryLimit"]
     if surplus <= 0:
         return
     carried = {pod.labels.get(HASH_LABEL) for pod in cluster.pods.of_owner(uid_of(owner))}

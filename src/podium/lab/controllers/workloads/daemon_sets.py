@@ -14,7 +14,11 @@ import msgspec
 
 from podium.lab.api.encoding import parse_time
 from podium.lab.controllers.framework.cluster import Cluster
-from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
+from podium.lab.controllers.framework.controller import (
+    BURST,
+    PodOwningController,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     int_or_percent,
@@ -42,8 +46,6 @@ _TOLERATED: Final = (
     ("unschedulable", "NoSchedule"),
 )
 _TOLERATED_ON_HOST_NETWORK: Final = (("network-unavailable", "NoSchedule"),)
-#: Pods created by one sync; the others follow in the next one.
-_BURST: Final = 100
 #: Numbers of the status that are written even when they are 0.
 _ALWAYS_WRITTEN: Final = frozenset(
     {"currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"}
@@ -118,7 +120,7 @@ class DaemonSetController(PodOwningController[Key]):
         tag: str,
         by_node: dict[str, list[PodInfo]],
     ) -> None:
-        budget = _BURST
+        budget = BURST
         for node in self.cluster.list("Node"):
             name = node["metadata"]["name"]
             pods = by_node.get(name, [])

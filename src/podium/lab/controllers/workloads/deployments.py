@@ -39,7 +39,6 @@ from podium.lab.store.selection import compile_selector
 from podium.objects.kinds.meta import JsonObject
 
 _SUMMED: Final = ("replicas", "readyReplicas", "availableReplicas")
-_DEFAULT_DEADLINE: Final = 600
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 _DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
@@ -47,7 +46,6 @@ _MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 #: Annotations of a deployment that its replica sets do not inherit.
 _NOT_INHERITED: Final = frozenset({REVISION, _DESIRED_REPLICAS, _MAX_REPLICAS, _LAST_APPLIED})
-_DEFAULT_HISTORY_LIMIT: Final = 10
 
 
 class ReplicaCounts(NamedTuple):
@@ -246,8 +244,8 @@ def _is_complete(deployment: JsonObject, found: JsonObject) -> bool:
 
 
 def _deadline(spec: JsonObject) -> float | None:
-    seconds = spec.get("progressDeadlineSeconds", _DEFAULT_DEADLINE)
-    return None if seconds is None or seconds >= 2**31 - 1 else float(seconds)
+    seconds = spec["progressDeadlineSeconds"]
+    return None if seconds >= 2**31 - 1 else float(seconds)
 
 
 def _has_progressed(before: JsonObject, found: JsonObject) -> bool:
@@ -510,8 +508,7 @@ class DeploymentController(Controller[Key]):
             self.cluster.update("Deployment", key_of(deployment), set_revision)
 
     def _delete_old_revisions(self, deployment: JsonObject, old: list[JsonObject]) -> None:
-        limit = deployment["spec"].get("revisionHistoryLimit")
-        limit = _DEFAULT_HISTORY_LIMIT if limit is None else limit
+        limit = deployment["spec"]["revisionHistoryLimit"]
         unused = [
             each
             for each in sorted(old, key=_revision)

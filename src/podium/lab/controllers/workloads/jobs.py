@@ -12,7 +12,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from podium.lab.api.encoding import parse_time
-from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
+from podium.lab.controllers.framework.controller import (
+    BURST,
+    PodOwningController,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -32,8 +36,6 @@ INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 #: Seconds until a failed pod is replaced for the first time, and at most; they double each time.
 _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
-#: Pods created by one sync; the others follow in the next one.
-_BURST: Final = 100
 
 
 class FailureAction(NamedTuple):
@@ -386,9 +388,9 @@ class _JobSync:
         ):
             return
         free = self._free_indexes(staying) if self.indexed else []
-        for place in range(min(missing, _BURST, len(free) if self.indexed else missing)):
+        for place in range(min(missing, BURST, len(free) if self.indexed else missing)):
             self._create_pod(free[place] if self.indexed else None)
-        if missing > _BURST:
+        if missing > BURST:
             self.controller.enqueue(self.key)
 
     def _replaces_when_failed(self) -> bool:

@@ -11,7 +11,12 @@ from typing import Any, ClassVar, Final
 
 from podium.lab.api.encoding import parse_time
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
+from podium.lab.controllers.framework.controller import (
+    BURST,
+    FAILED_CREATE_SECONDS,
+    PodOwningController,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     condition,
@@ -25,9 +30,6 @@ from podium.lab.controllers.framework.pods import OwnedPods, PodInfo
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.selectors.selectors import Selector, from_map_literal
 
-#: Pods created or deleted by one sync; the others follow in the next one.
-BURST: Final = 100
-_FAILED_CREATE_DELAY: Final = 1.0
 _PHASE_ORDER: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -60,7 +62,7 @@ class ReplicaSetController(PodOwningController[Key]):
                 self.create_pod(owner, pod)
             except StatusError as error:
                 self.warn(owner, "FailedCreate", f"Error creating: {error.message}")
-                self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
+                self.enqueue(key_of(owner), after=FAILED_CREATE_SECONDS)
                 return error
         if missing > BURST:
             self.enqueue(key_of(owner))

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
-from podium.lab.controllers.framework.controller import PodOwningController, pod_from_template
+from podium.lab.controllers.framework.controller import (
+    BURST,
+    FAILED_CREATE_SECONDS,
+    PodOwningController,
+    pod_from_template,
+)
 from podium.lab.controllers.framework.object_fields import (
     Key,
     is_terminating,
@@ -25,10 +30,6 @@ from podium.lab.controllers.workloads.controller_revisions import (
 from podium.lab.controllers.workloads.replica_sets import seconds_until_available
 from podium.objects.kinds.meta import JsonObject
 
-#: Pods created by one sync where they need not wait for each other.
-_BURST: Final = 100
-#: Seconds until a pod that was refused is tried again.
-_FAILED_CREATE_DELAY: Final = 1.0
 #: Numbers of the status that are written even when they are 0.
 _ALWAYS_WRITTEN: Final = frozenset({"replicas", "availableReplicas", "collisionCount"})
 
@@ -82,7 +83,7 @@ class StatefulSetController(PodOwningController[Key]):
         self, owner: JsonObject, pods: dict[int, PodInfo], ordinals: range, *, ordered: bool
     ) -> bool:
         """Create missing pods in order; whether surplus and outdated pods may be handled now."""
-        budget = _BURST
+        budget = BURST
         for ordinal in ordinals:
             pod = pods.get(ordinal)
             if pod is not None and pod.finished and not pod.terminating:
@@ -151,7 +152,7 @@ class StatefulSetController(PodOwningController[Key]):
         except StatusError as error:
             what = f"create Pod {name} in StatefulSet {owner['metadata']['name']} failed error"
             self.warn(owner, "FailedCreate", f"{what}: {error.message}")
-            self.enqueue(key_of(owner), after=_FAILED_CREATE_DELAY)
+            self.enqueue(key_of(owner), after=FAILED_CREATE_SECONDS)
             return
         text = f"create Pod {name} in StatefulSet {owner['metadata']['name']} successful"
         self.record(owner, "SuccessfulCreate", text)
