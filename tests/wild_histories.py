@@ -1,8 +1,9 @@
 """Long random histories in the states that few clusters reach.
 
-The histories of `rich_histories`, and in them: several profiles in one scheduler, an extender,
-namespaces that get other labels, placed pods that are relabelled or resized in place, pods on nodes
-that do not exist, pods that are nominated from outside, nodes of which one field changes, classes
+The histories of `rich_histories`, and in them: several profiles in one scheduler, an extender, a
+rule of a user that prepares for each pod, memory for few answers, namespaces that get other labels,
+placed pods that are relabelled or resized in place, pods on nodes that do not exist, pods that are
+nominated from outside, nodes of which one field changes, disks that CSI drivers take over, classes
 of storage and devices that change, clusters of no node and of more than a hundred. Now and then the
 cluster is built anew from its objects alone: a decision in it must be that of the cluster that
 lived through the history.
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from builders import ZONE as OLD_ZONE
 from builders import claim, selector, storage_class, taint, term
 from builders import pod as bare_pod
-from builders_v1_36 import HOST, ZONE, csi_capacity, in_spaces, namespace
+from builders_v1_36 import HOST, ZONE, csi_capacity, csi_node, in_spaces, namespace
 from engine.fast.twins import outcome
 from long_histories import (
     APPS,
@@ -38,12 +39,22 @@ from podium.engine.state.catalog import Catalog
 from podium.objects.kinds.devices import DeviceClass, DeviceClassSpec
 from podium.objects.kinds.meta import ObjectMeta
 from podium.objects.kinds.node import Node
-from podium.objects.kinds.pod import Container, Pod, ResourceRequirements
+from podium.objects.kinds.pod import AwsElasticBlockStore, Container, Pod, ResourceRequirements
+from podium.objects.kinds.storage import EBS, HANDED_OVER
+from podium.rules import predicate
 from rich_histories import GPU, RichHistory
+from user_rules import extended
 
 SPACES = ("default", "red", "blue")
+EBS_DRIVER = "ebs.csi.aws.com"
 SECOND = "second-scheduler"
 SIZES = (0, 1, 2, 7, 8, 9, 30, 120)
+
+
+@predicate("AvoidsCrowds", prepare=lambda _, nodes: sum(node.pod_count for node in nodes))
+def avoids_crowds(pod: Any, node: Any) -> bool | str:
+    """Compares a node with all of them."""
+    return 2 * node.pod_count <= pod.prepared + 3 or "node(s) were crowded"
 
 
 def picky(question: Any) -> Filtered:
@@ -59,6 +70,7 @@ class WildHistory(RichHistory):
         #: The pods that wait or are placed, as the API server has them.
         self._made: dict[str, Pod] = {}
         self._extended = seed % 5 == 0
+        self._prepares, self._has_little_memory = seed % 7 == 0, seed % 4 == 1
         #: How many decisions were compared with those of a cluster that was built anew.
         self.built_anew = 0
         super().__init__(seed, plan)
@@ -78,12 +90,25 @@ class WildHistory(RichHistory):
         second = with_options(
             other, scheduler_name=SECOND, tuning=profile.tuning, extenders=extenders
         )
-        return Simulation(
+        if self._prepares:
+            profile = extended(profile, avoids_crowds)
+        simulation = Simulation(
             with_options(profile, extenders=extenders),
             others=(second,) if second.accounting == profile.accounting else (),
             verification=self._verification,
             answer=picky,
         )
+        if self._has_little_memory:
+            decider = simulation.decider
+            simulation.decider = Decider(
+                simulation.cache,
+                decider.profiles,
+                clock=always(0.0),
+                nominations=decider.nominations,
+                verification=self._verification,
+                kept_bytes=1,
+            )
+        return simulation
 
     # What pods are like ---------------------------------------------------------------------------
 
@@ -205,7 +230,7 @@ class WildHistory(RichHistory):
     def _change_classes(self) -> None:
         """Classes of storage and devices, capacities and shared claims change."""
         dice = self.dice
-        what = dice.randrange(4)
+        what = dice.randrange(5)
         if what == 0:
             # Which of two classes serves one resource depends on the past, as in kube-scheduler.
             name, resource = dice.choice([("gpu", GPU), ("other", "example.com/other")])
@@ -219,11 +244,34 @@ class WildHistory(RichHistory):
             where = selector({"disk": dice.choice(["ssd", "hdd"])})
             size = dice.choice(["1Mi", "9Gi"])
             self._put_object(csi_capacity(f"c-{dice.randrange(3)}", "made", size, where))
+        elif what == 3:
+            self._hand_over_disks()
         else:
             number = dice.randrange(6)
             name = f"shared-{number}"
             if not self._drop_object("PersistentVolumeClaim", f"default/{name}"):
                 self._put_object(claim(name, volume=f"disk-{number}"))
+
+    def _hand_over_disks(self) -> None:
+        """A node hands its EBS disks over to the CSI driver, or takes them back."""
+        if not self._nodes or not self._has_plugins:
+            return
+        name = self.dice.choice(sorted(self._nodes))
+        made = csi_node(name, **{EBS_DRIVER: self.dice.choice([0, 1, 9])})
+        plugins = self.dice.choice([EBS, ""])
+        metadata = ObjectMeta(name=name, annotations={HANDED_OVER: plugins})
+        self._put_object(replace(made, metadata=metadata))
+
+    def _disk(self, number: int) -> Any:
+        """A volume that is bound; some are of the older kind that CSI drivers take over."""
+        made = super()._disk(number)
+        if self.dice.random() < 0.7:
+            return made
+        disk = AwsElasticBlockStore(f"disk-{number}")
+        zoned = {ZONE: self.dice.choice(["east", "west"])}
+        metadata = replace(made.metadata, labels=zoned)
+        spec = replace(made.spec, csi=None, aws_elastic_block_store=disk)
+        return replace(made, metadata=metadata, spec=spec)
 
     def _acts(self) -> list[Callable[[], None]]:
         return [
