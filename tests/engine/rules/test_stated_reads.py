@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from podium.engine.state.pod_class import Incoming, PodClass
 from podium.engine.state.view import View
 from podium.generations.known import GENERATIONS
 from podium.past.recordings.replay import profiles_of
-from podium.past.recordings.scenarios import objects_of, pending_of, scenario_of
+from podium.past.recordings.scenarios import objects_of, pending_of, scenarios_in
 from podium.profiles.config.feature_gates import ConfigurationGates
 from podium.profiles.user_rules.adapter import (
     PREDICATE,
@@ -44,7 +44,13 @@ from podium.profiles.user_rules.stated_view import UnstatedReadError, stated_vie
 from random_clusters import PREDICATES, PRIORITIES, Cluster, clusters
 from random_clusters_v1_36 import FILTERS, SCORES, ClusterV136, clusters_v1_36
 
-DEVICES = sorted((Path(__file__).parents[2] / "golden" / "v1.36-devices").glob("*.jsonl"))
+GOLDEN = Path(__file__).parents[2] / "golden"
+#: Recordings with devices of the oldest and the newest release, and of one between them.
+DEVICES = sorted(
+    each
+    for release in ("v1.34", "v1.36", "v1.37")
+    for each in (GOLDEN / f"{release}-devices").glob("*.jsonl*")
+)
 #: Verdict codes or scores, and errors.
 Answers = tuple[list[int], dict[int, str]] | str
 
@@ -156,10 +162,9 @@ def test_plugins_read_what_they_state_with_any_arguments(world: ClusterV136) -> 
     check((*FILTERS, *SCORES), columns.pods.incoming(world.wanted), columns)
 
 
-@pytest.mark.parametrize("file", DEVICES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", DEVICES, ids=lambda file: f"{file.parent.name} {file.name}")
 def test_plugins_read_what_they_state_of_devices(file: Path) -> None:
-    for line in file.read_text("utf-8").splitlines()[::5]:
-        scenario = scenario_of(json.loads(line))
+    for _, scenario in islice(scenarios_in(str(file)), 0, None, 8):
         [profile, *_] = profiles_of(scenario)
         made = Simulation(profile, listed_order=True)
         made.load(objects_of(scenario))
