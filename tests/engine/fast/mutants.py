@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from podium.engine.fast import row_answers
+from podium.engine.fast import class_answers, row_answers
 from podium.engine.fast.answer_columns import AnswerColumns
 from podium.engine.fast.class_answers import ClassAnswers, _Steady
 from podium.engine.fast.row_answers import BlockRules, RowAnswers
@@ -202,6 +202,31 @@ def keys_stay() -> Iterator[None]:
 
 
 @contextmanager
+def one_plan_for_all() -> Iterator[None]:
+    """The rules that concern the first class of pods are taken for those of all classes."""
+    plans: dict[object, RulePlan] = {}
+
+    def first(cls: Any, profile: Any) -> RulePlan:
+        return plans.setdefault(profile.token, RulePlan(cls, profile))
+
+    with patch.object(class_answers, "plan_of", first):
+        yield
+
+
+@contextmanager
+def rules_per_row_stay() -> Iterator[None]:
+    """Rules beyond single rows that are kept per row are those that were so at first."""
+    look = ClassAnswers._look_at_cluster
+
+    def looked(self: Any, pod: Any) -> bool:
+        found = look(self, pod)
+        return found and not hasattr(self, "rows")
+
+    with patch.object(ClassAnswers, "_look_at_cluster", looked):
+        yield
+
+
+@contextmanager
 def scores_stay() -> Iterator[None]:
     """What every row gets from a score is asked once."""
     look = ClassAnswers._look_at_cluster
@@ -284,6 +309,8 @@ MUTANTS: tuple[Mutant, ...] = (
     facts_stay,
     outlook_stays,
     keys_stay,
+    one_plan_for_all,
+    rules_per_row_stay,
     scores_stay,
     half_of_the_pods_count,
     groups_stay,

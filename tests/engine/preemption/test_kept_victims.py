@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,10 +19,11 @@ from podium.engine.framework.post_filter import FailedSearch
 from podium.engine.framework.profile import Profile
 from podium.engine.preemption import plugin, pod_priority
 from podium.engine.preemption.criteria import Criterion, TabledCandidates, choose
-from podium.engine.preemption.kept_victims import KeptCandidates, kept_for
+from podium.engine.preemption.kept_victims import KeptCandidates, KeptVictims, kept_for
 from podium.engine.preemption.plugin import reasons_of
 from podium.engine.preemption.victim_policy import VictimPolicy
 from podium.engine.preemption.victim_search import find_candidates
+from podium.engine.state.view import View
 from podium.objects.kinds.pod import Pod
 from podium.profiles.policy.build import Options, from_provider
 
@@ -108,6 +110,11 @@ def costs(candidates: TabledCandidates, criteria: Sequence[Criterion]) -> list[l
 def test_kept_victims_equal_those_of_a_search(
     steps: list[list[tuple[Any, ...]]], generation: int, wanted: int
 ) -> None:
+    compare(steps, generation, wanted)
+
+
+def compare(steps: list[list[tuple[Any, ...]]], generation: int, wanted: int) -> None:
+    """Kept victims are those of a search, after each of the steps."""
     profile, policy, criteria = POLICIES[generation]
     simulation = current(*nodes(SIZE, cpu="4"), profile=profile)
     columns = simulation.cache.columns
@@ -128,6 +135,37 @@ def test_kept_victims_equal_those_of_a_search(
             assert costs(kept, criteria) == costs(fresh, criteria)
             if not kept:
                 assert reasons_of(kept, columns.verdicts) == reasons_of(fresh, columns.verdicts)
+
+
+class Same:
+    """Equal to everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def test_victims_that_outlive_a_budget_are_found() -> None:
+    """A check of the check: the victims on a row are kept although a budget changed."""
+    made = KeptVictims.__init__
+
+    def keyless(self: KeptVictims, view: View, key: Any) -> None:
+        made(self, view, key)
+        self.key = Same()
+
+    @settings(max_examples=400, phases=[Phase.generate], database=None)
+    @given(
+        steps=st.lists(st.lists(STEPS, max_size=8), min_size=2, max_size=8),
+        generation=st.integers(0, 1),
+        wanted=st.just(SIZE),
+    )
+    def searched(steps: list[list[tuple[Any, ...]]], generation: int, wanted: int) -> None:
+        compare(steps, generation, wanted)
+
+    with patch.object(KeptVictims, "__init__", keyless), pytest.raises(AssertionError):
+        searched()
 
 
 @pytest.mark.parametrize("protected", ["a", "b", ""])
