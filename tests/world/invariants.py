@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Seconds in which requests about one object are counted, and how many there may be: beyond them,
 #: one for each change of the cluster in that time.
-WINDOW_SECONDS, MOST_IN_WINDOW = 10.0, 16
+WINDOW_SECONDS, MOST_IN_WINDOW = 10.0, 24
 FINISHED = frozenset({"Succeeded", "Failed"})
 #: Requests that only the leader may send.
 LEADERS_ONLY = frozenset({"bind", "status", "patch", "delete", "event"})
