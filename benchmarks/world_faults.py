@@ -1,15 +1,26 @@
-"""The faults that the seeds of the simulated world held, summed over the tests that ran them."""
+"""The faults that seeds of the simulated world held, summed over the runs.
+
+    python benchmarks/world_faults.py FILE...
+
+Each file has what `python -m world --first N --seeds M` printed, with PYTHONPATH=src:tests.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 #: How figures of tests begin that count faults of one kind.
 PREFIX = "fault "
 #: What connections are refused for while the API server is down, whatever the request.
 _SERVER_DOWN = "server down"
+#: How a run of many seeds begins its figures, and one of its faults.
+_RUN = re.compile(r"(\d+) seeds in (\d+) s of CPU, (\d+) bindings, (\d+) failed")
+_FAULT = re.compile(r"  (\S.*): (\d+)")
 
 
 def faults_of(figures: Iterable[tuple[str, Any]]) -> Counter[str]:
@@ -42,3 +53,22 @@ def lines(faults: Mapping[str, int]) -> Iterator[str]:
     yield f"| (any) | {down} | connections refused while the API server was down |"
     yield ""
     yield "Besides: " + ", ".join(f"{name} {count:,}" for name, count in besides.items()) + "."
+
+
+def main(files: Iterable[str]) -> None:
+    """Print the sums over the files."""
+    sums, faults = [0, 0, 0, 0], Counter[str]()
+    for file in files:
+        for line in Path(file).read_text("utf-8").splitlines():
+            if found := _RUN.fullmatch(line):
+                sums = [old + int(new) for old, new in zip(sums, found.groups(), strict=True)]
+            elif found := _FAULT.fullmatch(line):
+                faults[found[1]] += int(found[2])
+    seeds, seconds, bindings, failed = sums
+    print(f"{seeds:,} seeds in {seconds:,} s of CPU, {bindings:,} bindings, {failed} failed")
+    print()
+    print("\n".join(lines(faults)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
