@@ -1,19 +1,24 @@
 """The verbs of the API: what each method on each kind of path does with the registry.
 
 Subresources are binding, eviction, scale, finalize, token and log. `status` is not among them: it
-is read and written as the object itself is.
+is read and written as the object itself is. The objects of the metrics API (metrics.k8s.io), from
+which `kubectl top` reads, are computed when they are asked for.
 
-Upstream: pkg/registry/core/pod/rest, pkg/registry/core/namespace (FinalizeREST).
+Upstream: pkg/registry/core/pod/rest, pkg/registry/core/namespace (FinalizeREST),
+k8s.io/metrics/pkg/apis/metrics/v1beta1.
 """
 
 from __future__ import annotations
 
-from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES
+from typing import Final
+
+from podium.lab.api.encoding import APPLY_PATCH, PATCH_TYPES, format_time
 from podium.lab.api.options import DeleteOptions, WriteOptions, asks_dry_run
-from podium.lab.api.resources import IDLE, Resource, to_served, to_stored
+from podium.lab.api.resources import IDLE, Resource, stored, to_served, to_stored
 from podium.lab.api.status import (
     invalid,
     method_not_allowed,
+    not_found,
     success,
     too_long,
     unsupported_media_type,
@@ -21,7 +26,6 @@ from podium.lab.api.status import (
 from podium.lab.http import bodies
 from podium.lab.http.bodies import read_delete_options
 from podium.lab.http.list_pages import ListOptions, list_page
-from podium.lab.http.metrics_api import metrics
 from podium.lab.http.requests import (
     Representation,
     Request,
@@ -41,11 +45,84 @@ from podium.lab.http.responses import (
 from podium.lab.http.security import ServiceAccountTokens, review
 from podium.lab.kinds.custom_resource_definition import rules_not_evaluated
 from podium.lab.registry.registry import Registry
+from podium.lab.registry.resource_lists import (
+    Amounts,
+    add,
+    annotated_usage,
+    container_usage,
+    pod_usage,
+    usage_texts,
+)
 from podium.lab.registry.subresources import bind, evict, patch_scale, scale_of, update_scale
 from podium.lab.schema.typed_bodies import unknown_fields
 from podium.lab.store.selection import selection
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.names import quoted
+
+_WINDOW: Final = "15s"
+
+
+def metrics(registry: Registry, request: Request, where: Route) -> JsonObject:
+    """The metrics of the pods or nodes that a request asks for."""
+    if where.resource.plural == "nodes":
+        items = _nodes(registry, request, where)
+    else:
+        items = _pods(registry, request, where)
+    resource = where.resource
+    if where.name:
+        if not items:
+            raise not_found(resource.qualified, where.name)
+        return {"kind": resource.kind, "apiVersion": resource.group_version, **items[0]}
+    return {
+        "kind": resource.list_kind,
+        "apiVersion": resource.group_version,
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _pods(registry: Registry, request: Request, where: Route) -> list[JsonObject]:
+    fields = f"metadata.name={where.name}" if where.name else request.parameter("fieldSelector")
+    wanted = selection(stored("pods"), request.parameter("labelSelector"), fields)
+    found = []
+    for record in registry.store.table("pods").ordered(where.namespace):
+        if record.fields.get("status.phase") == "Running" and wanted.matches(record):
+            pod = record.object()
+            containers = [
+                {"name": name, "usage": usage_texts(used)}
+                for name, used in container_usage(pod).items()
+            ]
+            found.append(_item(registry, pod) | {"containers": containers})
+    return found
+
+
+def _nodes(registry: Registry, request: Request, where: Route) -> list[JsonObject]:
+    fields = f"metadata.name={where.name}" if where.name else request.parameter("fieldSelector")
+    wanted = selection(stored("nodes"), request.parameter("labelSelector"), fields)
+    used: dict[str, Amounts] = {}
+    for record in registry.store.table("pods").records.values():
+        node = record.fields.get("spec.nodeName")
+        if node and record.fields.get("status.phase") == "Running":
+            add(used.setdefault(node, {}), pod_usage(record.object()))
+    found = []
+    for record in registry.store.table("nodes").ordered():
+        if wanted.matches(record):
+            node_object = record.object()
+            own = used.get(record.key.name, {}) | annotated_usage(node_object)
+            found.append(_item(registry, node_object) | {"usage": usage_texts(own)})
+    return found
+
+
+def _item(registry: Registry, item: JsonObject) -> JsonObject:
+    metadata = item["metadata"]
+    kept = {name: metadata[name] for name in ("name", "namespace", "labels") if name in metadata}
+    now = format_time(registry.clock())
+    return {
+        "metadata": kept | {"creationTimestamp": now},
+        "timestamp": now,
+        "window": _WINDOW,
+    }
+
 
 _OBJECT_VERBS = {
     "GET": "get",

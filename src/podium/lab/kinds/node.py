@@ -29,7 +29,7 @@ from podium.lab.kinds.kind import (
     object_at,
     text_at,
 )
-from podium.lab.kinds.pod_fields import EFFECTS
+from podium.lab.kinds.pod import EFFECTS
 from podium.objects.kinds.meta import JsonObject
 
 _ROLE_LABEL = "node-role.kubernetes.io/"

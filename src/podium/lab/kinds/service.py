@@ -31,7 +31,7 @@ from podium.lab.kinds.kind import (
     object_at,
     text_at,
 )
-from podium.lab.kinds.pod_fields import PROTOCOLS, validate_port_number
+from podium.lab.kinds.pod import PROTOCOLS, validate_port_number
 from podium.objects.field_errors import dns_1035_label_reasons
 from podium.objects.kinds.meta import JsonObject
 
