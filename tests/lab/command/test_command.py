@@ -106,26 +106,49 @@ def test_kubectl_makes_a_pod_that_soon_runs(start: Callable[..., LabProcess]) ->
     assert lab.end(signal.SIGINT) == (0, "")
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
-def test_the_page_about_the_lab_can_be_followed(start: Callable[..., LabProcess]) -> None:
-    lab = start()
-    page = (ROOT / "docs" / "lab.md").read_text("utf-8")
-    followed = page[page.index("## Look around") : page.index("## Other worlds")]
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", followed, re.DOTALL))
-    assert commands.count("kubectl") > 15
+def followed(lab: LabProcess, folder: Path, commands: str) -> str:
+    """What a shell prints that runs these commands with the lab's kubeconfig."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
         env={**os.environ, "KUBECONFIG": str(lab.kubeconfig), "PATH": path},
+        cwd=folder,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
-
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Insufficient nvidia.com/gpu" in done.stdout
-    assert "ml/training-run fits nowhere" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
+def test_the_page_about_the_lab_can_be_followed(start: Callable[..., LabProcess]) -> None:
+    page = (ROOT / "docs" / "lab.md").read_text("utf-8")
+    part = page[page.index("## Look around") : page.index("## Other worlds")]
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", part, re.DOTALL))
+    assert commands.count("kubectl") > 15
+
+    printed = followed(start(), ROOT, commands)
+
+    assert "Insufficient nvidia.com/gpu" in printed
+    assert "ml/training-run fits nowhere" in printed
+
+
+def test_the_questions_of_the_readme_have_answers_in_the_lab(
+    start: Callable[..., LabProcess], tmp_path: Path
+) -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    commands = page.partition("has an answer in the lab")[2].split("```sh\n")[1].split("```")[0]
+    assert len(commands.splitlines()) == 7
+    lab = start()
+    lab.until(lambda: len(lab.running()) >= 30)
+
+    printed = followed(lab, tmp_path, commands)
+
+    assert "ml/training-run fits nowhere" in printed
+    assert "Lower the nvidia.com/gpu request of container training" in printed
+    assert (tmp_path / "cluster.json").exists()
 
 
 def test_why_asks_the_lab_of_the_shell(
