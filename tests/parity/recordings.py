@@ -60,6 +60,14 @@ def part(value: Any, place: Place) -> Any:
     return value
 
 
+def other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    # Texts of the CEL compiler may differ at their end.
+    return value + 1 if isinstance(value, int) else f"!{value}"
+
+
 def changed(scenario: Scenario, place: Place, new: Any) -> Scenario:
     """The scenario with something else expected at a place."""
     found = copy.deepcopy(scenario)
