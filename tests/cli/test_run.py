@@ -16,9 +16,9 @@ SERVER = ("--server", "http://127.0.0.1:9", "--leader-elect=false")
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--listen", "0.0.0.0:10251"), "whoever reaches it could read all decisions"),
-        (("--bind-address", "192.0.2.1"), "whoever reaches it could read all decisions"),
-        (("--pages", "--pages-may-change-rules"), "whoever reaches the pages could change"),
+        (("--listen", "0.0.0.0:10251"), "everybody who reaches it could read all decisions"),
+        (("--bind-address", "192.0.2.1"), "everybody who reaches it could read all decisions"),
+        (("--pages", "--pages-may-change-rules"), "everybody who reaches the pages could change"),
     ],
 )
 def test_strangers_are_not_served_unless_that_is_wanted(

@@ -23,7 +23,7 @@ from podium.cel.regular_expressions import PatternError, compile_pattern
 from podium.cel.values import UInt
 from podium.objects.protobuf.wire import fields, signed, varint
 
-#: Number and value of each field of a message; what type the value has, the number tells.
+#: Number and value of each field of a message; the number says which type the value has.
 _fields: Final[Callable[[bytes], Iterator[tuple[int, Any]]]] = fields
 _PRIMITIVES: Final = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN: Final = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}

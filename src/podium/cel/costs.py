@@ -214,7 +214,7 @@ _BY_OVERLOAD: Final[dict[str, Cost]] = {
         for kind in ("string", "bytes")
     },
 }
-#: Lists of these are sorted by overloads of their own, which are not known of other lists.
+#: The overload is known only of lists of one type; each type has its own.
 _SORTED: Final[dict[str, Cost]] = {
     "sort": _compared_with_itself,
     "@sortByAssociatedKeys": _compared_by_keys,

@@ -5,8 +5,8 @@ either order; a loop keeps an error as its result so far, for the same reason.
 
 The cost of an evaluation is counted as kube-scheduler counts it. Literals cost nothing, a variable
 and each of its fields one, a call what `costs` says. Beyond the limit the evaluation ends with an
-error. Some functions do work that their cost does not tell: they join lists, compare what lists
-hold, or make long texts. That work has a limit of its own, with the same error.
+error. Some functions do work that their cost does not count: they join lists, compare what lists
+hold, or make long texts. A second limit counts that work, with the same error.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class EvaluationScope:
             raise CostError(COST_LIMIT_EXCEEDED)
 
     def charge(self, work: int) -> None:
-        """Count work that the cost does not tell, before it is done."""
+        """Count work that the cost leaves out, before it is done."""
         self.work += work
         if self.work > self.work_limit:
             raise CostError(COST_LIMIT_EXCEEDED)
@@ -732,7 +732,7 @@ def _extension_call(name: str, function: Function, cost: Cost | None, steps: lis
 
 
 def _metered_call(name: str, function: Function, cost: Cost | None, steps: list[Step]) -> Step:
-    """A function that is told where to count its work."""
+    """A function that counts its work."""
 
     def run(scope: EvaluationScope) -> Any:
         arguments = [step(scope) for step in steps]

@@ -26,7 +26,7 @@ _NO_END: Final = "error while parsing precision: could not find end of precision
 def format_text(
     text: str, values: list[Any], to_string: Callable[[Any], str], charge: Callable[[int], None]
 ) -> str:
-    """The text with its clauses replaced; *charge* is told how many characters are made."""
+    """The text with its clauses replaced; *charge* counts the characters that are made."""
     return "".join(_parts(text, values, to_string, charge))
 
 

@@ -1085,7 +1085,7 @@ EXTENSIONS: Final[dict[str, Function]] = {
     "optional.unwrap": unwrapped,
     "unwrapOpt": unwrapped,
 }
-#: Functions that tell how much they do before they do it: their cost does not say it.
+#: Functions that count their work before they do it, because their cost leaves it out.
 METERED: Final[dict[str, Function]] = {
     "_+_": concatenate,
     "_==_": equals,

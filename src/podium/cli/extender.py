@@ -108,7 +108,7 @@ def extender(
     client_token = secret_in("--client-token-file", client_token_file) if client_token_file else ""
     if listen.host not in LOOPBACK and not client_token and not client_ca_file:
         raise ConfigError(
-            f"whoever reaches {listen} could ask this extender, and bind pods",
+            f"everybody who reaches {listen} could ask this extender, and bind pods",
             hint="give --client-token-file or --client-ca-file, or listen on 127.0.0.1",
         )
     if listen.host not in LOOPBACK and not tls_cert_file and not allow_plain_http:

@@ -23,7 +23,7 @@ _ALIASES: Final = {"why": "explain --decided"}
 
 
 def by_new_name(args: Sequence[str]) -> list[str]:
-    """The command line with the new name of its command; a note tells it if the old one ends."""
+    """The command line with the new name of its command, and a note for names that will end."""
     old, *rest = args
     if old in _ALIASES:
         return [*_ALIASES[old].split(), *rest]

@@ -29,7 +29,7 @@ def truth(text: str) -> bool | None:
 class FlagsCommand(click.Command):
     """A command whose switches can be written `--switch`, `--switch=true` or `--switch=false`.
 
-    *renamed* maps old names of flags to new ones: an old name works, and a note tells the new one.
+    *renamed* maps old names of flags to new ones: an old name works, and a note names the new one.
     *bare* maps flags with a choice of values to the value of the flag alone.
     """
 

@@ -232,8 +232,8 @@ def plan(
     The cluster is that of FILES; without FILES, that of the kubeconfig.
 
     The copy has the API server and the controllers of the lab and the scheduler of `podium run`,
-    on virtual time. It first comes to rest as it is. Each change is made when the one before has
-    come to rest. Nothing outside of this process is changed.
+    on virtual time. A change is made once nothing moves any more after the one before. Nothing
+    outside of this process is changed.
 
     With --lose-each the pods of lost nodes are created anew by their controllers and scheduled on
     the nodes that are left; the worst loss is first.
@@ -372,7 +372,7 @@ def _consolidate(
 
 
 class _Resizing(NamedTuple):
-    """What `--requests` and the flags beside it say."""
+    """What `--requests`, `--share` and `--prices` say."""
 
     recommendations: Recommendations
     share: float

@@ -184,9 +184,13 @@ def _lease_time(name: str, text: str) -> Callable[[_Command], _Command]:
 @click.option(
     "--allow-plain-http",
     is_flag=True,
-    help="Serve plain HTTP beyond loopback, and rules to change on --listen, to whoever asks.",
+    help="Serve plain HTTP beyond loopback, and rules to change on --listen, to everybody.",
 )
-@click.option("--shadow", is_flag=True, help="Decide beside another scheduler; write nothing.")
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="Only compare with the scheduler that the cluster has; write nothing.",
+)
 @click.option(
     "--record",
     metavar="DIR",
@@ -345,12 +349,12 @@ def _check_ports(own: RunFlags) -> None:
         return
     if own.listen.port and own.listen.host not in LOOPBACK:
         raise InputError(
-            f"--listen {own.listen}: whoever reaches it could read all decisions",
+            f"--listen {own.listen}: everybody who reaches it could read all decisions",
             hint="--secure-port asks the cluster who may; --allow-plain-http serves everybody",
         )
     if own.pages_may_change_rules:
         raise InputError(
-            "--pages-may-change-rules: whoever reaches the pages could change the rules",
+            "--pages-may-change-rules: everybody who reaches the pages could change the rules",
             hint="--secure-port asks for a token; --allow-plain-http does without",
         )
 

@@ -152,7 +152,7 @@ dns_1035_label_reasons = name_rule(
 
 
 def dns_label_reasons(name: str) -> tuple[str, ...]:
-    """Why *name* is not a DNS-1123 label; a subdomain is told of its dots alone."""
+    """Why *name* is not a DNS-1123 label; of a subdomain only the dots are wrong."""
     reasons = _dns_label_reasons(name)
     if reasons and is_subdomain(name) and "." in name:
         return (*reasons[:-1], "must not contain dots")

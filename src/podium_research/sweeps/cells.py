@@ -119,7 +119,7 @@ class FileSender:
                 yield name
 
     def neighbours(self, names: Iterable[str]) -> Iterator[str]:
-        """The Python files beside these, themselves included."""
+        """The Python files in the folders of these, themselves included."""
         folders = {(self._folder / name).resolve().parent for name in names}
         for folder in sorted(folders):
             yield from map(str, sorted(folder.glob("*.py")))

@@ -41,7 +41,7 @@ _READY = [{"type": "Ready", "status": "True"}]
 def run_in_time(
     trace: Trace, chosen: ChosenProfiles, seed: int, measure: Measure | None = None
 ) -> dict[str, float]:
-    """The figures of a replay; *measure* is told of every attempt and may add its own."""
+    """The figures of a replay; *measure* sees every attempt and may add figures."""
     with SimulatedCluster(seed=seed) as cluster:
         cluster.load(_first_objects(trace))
         writes = cluster.record("Pod")

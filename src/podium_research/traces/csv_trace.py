@@ -1,4 +1,4 @@
-"""A trace of one's own in two CSV files: nodes, and pods with times and requests.
+"""A trace of a user in two CSV files: nodes, and pods with times and requests.
 
 A column is a field (`name`, `arrives`, …), `label:KEY` for a label, or the name of a resource
 (`cpu`, `memory`, `pods`, `example.com/gpu`) with quantities as Kubernetes writes them.

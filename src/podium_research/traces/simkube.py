@@ -4,7 +4,7 @@ A trace has the objects that own pods, not the pods. Each owner stands for the p
 controller would make: more of them arrive when it is scaled up or created, the newest leave when it
 is scaled down, all when it is deleted or when its template changes. Where the trace has the
 lifecycles of pods, these say how long pods run; pods of a CronJob arrive when theirs begin. Nodes
-are not part of such a trace, and are given beside it.
+are not part of this trace, and are given as a second file.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Reports(Protocol[T]):
-    """Decodes the versions of objects of a kind that a watch tells of, one after the other."""
+    """Decodes the objects of the events of a watch, one after the other."""
 
     def decode(self, text: bytes | memoryview, /) -> T:
         """The object that a text describes, as the decoder of its kind gives it."""
@@ -67,8 +67,8 @@ class Kind(Generic[T]):
 
     #: Whether the list is so long that it is asked for in the binary form.
     has_long_lists: bool = False
-    #: Makes what decodes the versions that a watch tells of, where they repeat most of the version
-    #: before; None where the decoder does.
+    #: Makes the decoder of watch events for a kind whose versions differ little from each other;
+    #: None: `decoder` is used.
     reports: Callable[[], Reports[T]] | None = None
 
     # Scheduling ----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Volumes, claims and storage classes; in-tree volumes as the CSI drivers that serve them.
 
 A disk named in a pod or a PersistentVolume by its cloud's own field is a volume of that cloud's CSI
-driver: this module tells which driver, what the driver calls the volume, and from which nodes it is
+driver: this module says which driver, what the driver calls the volume, and from which nodes it is
 reached once a node has handed the older kind over.
 
     Upstream: `k8s.io/csi-translation-lib`.

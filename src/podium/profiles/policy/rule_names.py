@@ -1,6 +1,6 @@
 """Names of rules: which a Policy may choose, how an unknown one is refused, and arguments.
 
-An argument makes a rule under a name that the Policy chooses; it is declared beside that rule.
+An argument makes a rule under a name that the Policy chooses; the module of that rule declares it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _DEFAULT_PRIORITIES: Final = _weighted(
     NodeAffinityPriority=1,
     TaintTolerationPriority=1,
 )
-#: Before taints told of the conditions of nodes.
+#: Before the conditions of nodes became taints.
 _BY_CONDITIONS: Final = {"TaintNodesByCondition": False}
 
 SHIPPED: Final = {

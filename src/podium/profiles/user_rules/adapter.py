@@ -2,8 +2,8 @@
 
 Written for one node (`fits(pod, node)`, `score(pod, node)`) or for columns. Whatever such a rule
 does, the attempt goes on: a predicate that raises or answers nonsense rejects the node, a priority
-gives it nothing, and the `RuleObserver` is told which rule, pod and node it was. The observer also
-measures time: there is no clock here.
+gives it nothing, and the `RuleObserver` reports rule, pod and node. The observer also measures
+time: there is no clock here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class FailAttemptError(Exception):
 
 
 class RuleObserver(Protocol):
-    """Times rules and is told of their failures."""
+    """Times rules and reports their failures."""
 
     def begin(self, rule: str, pod: str) -> float:
         """A rule is about to be asked."""

@@ -344,7 +344,7 @@ _RESTRICTED: Final[Mapping[str, Callable[[Statement, Any], Any]]] = {
     "claim_users": _claim_users,
     "disk_users": _DiskUsers,
     "volume_rows": _own_rows,
-    # By the uid of a pod, which only the pods of a row tell.
+    # By the uid of a pod: only the pods of a row lead there.
     "reservations": _as_it_is,
 }
 
