@@ -21,6 +21,8 @@ from podium.serving.access.delegated_access import (
     MOST_ANONYMOUS_WAITING,
     MOST_KEPT,
     MOST_REVIEWS,
+    MOST_UNPROVEN_REVIEWS,
+    MOST_UNPROVEN_WAITING,
     MOST_WAITING,
     TOKEN_REVIEWS,
     DelegatedAccess,
@@ -47,6 +49,19 @@ class Reviews:
         path = spec["nonResourceAttributes"]["path"]
         may = spec["user"] == "ann" and path in {"/metrics", "/denied"}
         return {"status": {"allowed": may, "denied": path == "/denied"}}
+
+
+async def asked(port: Port, path: str, token: str) -> int:
+    """The code of the answer to a request with a token."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "path": path, "method": "GET", "headers": headers}
+    await port.app(scope, None, send)
+    return int(sent[0]["status"])
 
 
 class Port:
@@ -177,9 +192,19 @@ def test_long_paths_that_strangers_ask_for_are_not_kept(port: Port) -> None:
     assert kept < 1_000_000
 
 
-def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait() -> None:
-    """Strangers with a new token each must not take the connections that bindings need."""
+@pytest.mark.parametrize(
+    ("asks", "at_a_time", "waiting"),
+    [
+        pytest.param("unknown", MOST_UNPROVEN_REVIEWS, MOST_UNPROVEN_WAITING, id="new tokens"),
+        pytest.param("known", MOST_REVIEWS, MOST_WAITING, id="a reader who asks for new paths"),
+    ],
+)
+def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait(
+    asks: str, at_a_time: int, waiting: int
+) -> None:
+    """Nobody takes the connections that bindings need."""
     port = Port()
+    assert port.get("/metrics", "Bearer good")[0] == 200
     under_way = most = 0
     answered = asyncio.Event()
     create = port.reviews.create
@@ -194,19 +219,15 @@ def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait() -> None:
 
     port.reviews.create = slowly  # type: ignore[method-assign]
 
-    async def ask(number: int) -> int:
-        sent: list[Any] = []
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        headers = [(b"authorization", f"Bearer {number}".encode())]
-        scope = {"type": "http", "path": "/metrics", "method": "GET", "headers": headers}
-        await port.app(scope, None, send)
-        return int(sent[0]["status"])
-
     async def run() -> list[int]:
-        asking = [asyncio.ensure_future(ask(number)) for number in range(200)]
+        asking = [
+            asyncio.ensure_future(
+                asked(port, f"/{number}", "good")
+                if asks == "known"
+                else asked(port, "/metrics", str(number))
+            )
+            for number in range(200)
+        ]
         for _ in range(10):
             await asyncio.sleep(0)
         answered.set()
@@ -214,9 +235,50 @@ def test_few_reviews_are_asked_for_at_a_time_and_few_requests_wait() -> None:
 
     codes = asyncio.run(run())
 
-    assert most == MOST_REVIEWS
-    assert codes.count(429) == 200 - MOST_WAITING
-    assert codes.count(401) == MOST_WAITING
+    assert most == at_a_time
+    assert codes.count(429) == 200 - waiting
+    assert codes.count(401) + codes.count(403) == waiting
+
+
+def test_invented_tokens_leave_room_for_readers_whose_token_was_accepted() -> None:
+    port = Port()
+    assert port.get("/metrics", "Bearer good")[0] == 200
+    port.now += 11.0
+    create = port.reviews.create
+    answered = asyncio.Event()
+
+    async def hangs_for_strangers(path: str, obj: dict[str, Any]) -> Any:
+        if path == TOKEN_REVIEWS and obj["spec"]["token"] not in USERS:
+            await answered.wait()
+        return await create(path, obj)
+
+    port.reviews.create = hangs_for_strangers  # type: ignore[method-assign]
+
+    async def run() -> int:
+        strangers = [
+            asyncio.ensure_future(asked(port, "/metrics", f"invented-{number}"))
+            for number in range(MOST_KEPT + MOST_WAITING)
+        ]
+        await asyncio.sleep(0)
+        reader = await asyncio.wait_for(asked(port, "/metrics", "good"), 5)
+        answered.set()
+        await asyncio.gather(*strangers)
+        return reader
+
+    assert asyncio.run(run()) == 200
+
+
+def test_a_token_that_is_accepted_no_more_is_as_one_that_never_was(
+    port: Port, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert port.get("/metrics", "Bearer good")[0] == 200
+    monkeypatch.delitem(USERS, "good")
+    port.now += 11.0
+    assert port.get("/metrics", "Bearer good")[0] == 401
+    monkeypatch.setitem(USERS, "good", {"username": "ann", "groups": ["readers"]})
+    assert port.get("/metrics", "Bearer good")[0] == 401, "for ten seconds"
+    port.now += 11.0
+    assert port.get("/metrics", "Bearer good")[0] == 200
 
 
 def test_requests_without_credentials_leave_room_for_those_with_a_token() -> None:

@@ -34,9 +34,12 @@ KEPT_SECONDS: Final = 10.0
 MOST_REVIEWS: Final = 4
 MOST_WAITING: Final = 64
 REVIEW_SECONDS: Final = 10.0
-#: The same numbers for requests without credentials, which anybody can send.
+#: The same numbers for requests without credentials, which anybody can send, and for those with a
+#: token that was never accepted, which anybody can invent.
 MOST_ANONYMOUS_REVIEWS: Final = 1
 MOST_ANONYMOUS_WAITING: Final = 16
+MOST_UNPROVEN_REVIEWS: Final = 2
+MOST_UNPROVEN_WAITING: Final = 32
 MOST_KEPT: Final = 1024
 
 Answer = TypeVar("Answer")
@@ -87,8 +90,11 @@ class DelegatedAccess:
         self._app, self._client = app, client
         self._by_certificate = by_certificate
         self._reviewing = asyncio.Semaphore(MOST_REVIEWS)
+        #: Users by the digests of their tokens, and the tokens that were not accepted.
         self._users: _Kept[User] = _Kept(clock)
+        self._refused: _Kept[User] = _Kept(clock)
         self._known = _Share(MOST_REVIEWS, MOST_WAITING, clock)
+        self._unproven = _Share(MOST_UNPROVEN_REVIEWS, MOST_UNPROVEN_WAITING, clock)
         self._anonymous = _Share(MOST_ANONYMOUS_REVIEWS, MOST_ANONYMOUS_WAITING, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,21 +129,24 @@ class DelegatedAccess:
             raise _Refusal(401, "Unauthorized", "a bearer token is expected")
         token = token.strip()
         key = _digest(token)  # tokens themselves are not kept
-        user = self._users.get(key)
+        user = self._users.get(key) or self._refused.get(key)
         if user is None:
-            user = await self._reviewed(token)
-            self._users.put(key, user)
+            share = self._known if key in self._users else self._unproven
+            user = await self._reviewed(share, token)
+            if user is _NOBODY:
+                self._users.drop(key)
+            (self._refused if user is _NOBODY else self._users).put(key, user)
         if user is _NOBODY:
             raise _Refusal(401, "Unauthorized", "the token is not accepted")
         return user
 
-    async def _reviewed(self, token: str) -> User:
+    async def _reviewed(self, share: _Share, token: str) -> User:
         review = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        status = await self._review(self._known, TOKEN_REVIEWS, review)
+        status = await self._review(share, TOKEN_REVIEWS, review)
         if not status.get("authenticated"):
             return _NOBODY
         user = status.get("user") or {}
@@ -210,6 +219,13 @@ class _Kept(Generic[Answer]):
         if found is None or self._clock() - found[0] > KEPT_SECONDS:
             return None
         return found[1]
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there was an answer, however old."""
+        return key in self._answers
+
+    def drop(self, key: str) -> None:
+        self._answers.pop(key, None)
 
     def put(self, key: str, answer: Answer) -> None:
         self._answers[key] = (self._clock(), answer)
