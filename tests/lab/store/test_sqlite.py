@@ -66,7 +66,9 @@ def test_a_disk_that_fails_is_said_and_nothing_more_is_taken(tmp_path: Path) -> 
     assert "cannot write to lab.sqlite" in again.body["message"]
 
 
-def test_a_full_disk_refuses_writes_until_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_refuses_writes_until_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with small_disk(tmp_path) as folder:
         store, journal = open_store(folder)
         with LabServer(Registry(store)) as lab:
@@ -97,6 +99,10 @@ def test_a_full_disk_refuses_writes_until_there_is_room(tmp_path: Path) -> None:
     made = {f"p{number}" for number, each in enumerate(replies) if each.status == 201}
     assert names == told, "what could be read is on disk"
     assert names >= made | {"after"}, "and all that was acknowledged"
+    assert [record.message.partition("lab.sqlite")[2] for record in caplog.records] == [
+        ": database or disk is full; writes are refused until it can be written again",
+        " can be written again",
+    ]
 
 
 @pytest.mark.parametrize("before", ["", "lab.sqlite", "lab.sqlite-wal"])

@@ -4,14 +4,15 @@ A write changes the store in memory and is added to the journal. A thread commit
 its last commit in one transaction, so that many writes share one wait for the disk. A response is
 sent, and an event reaches watches, only after the writes before it are committed.
 
-While the disk is full, or fails otherwise, writes are refused. What could not be committed is tried
-again every second; then writes go on.
+While the disk is full, or fails otherwise, writes are refused, which is logged once. What could not
+be committed is tried again every second; then writes go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -24,7 +25,10 @@ from podium.lab.api.status import StatusError
 from podium.lab.store.selection import fields_of
 from podium.lab.store.store import DELETED, Key, ObjectVersion, Store, WatchEvent
 
+logger = logging.getLogger(__name__)
+
 FILE = "lab.sqlite"
+_REFUSED = "writes are refused until it can be written again"
 _FORMAT = 1
 _TABLES = """
     CREATE TABLE IF NOT EXISTS objects (
@@ -175,6 +179,8 @@ class SqliteJournal:
                 if is_last:
                     return
                 continue
+            if self.failure:
+                logger.warning("%s can be written again", self._path)
             self.durable_version, self.failure = version, ""
             self._notify_loop()
 
@@ -184,6 +190,8 @@ class SqliteJournal:
             self._database.execute("ROLLBACK")
         with self._changed:
             self._pending = {**pending, **self._pending}
+        if not self.failure:
+            logger.warning("%s: %s; %s", self._path, error, _REFUSED)
         self.failure = f"cannot write to {self._path.name}: {error}"
         self._notify_loop()
 
@@ -209,8 +217,7 @@ class SqliteJournal:
 
 
 def _unavailable(failure: str) -> StatusError:
-    what = f"{failure}; writes are refused until it can be written again"
-    return StatusError(503, "ServiceUnavailable", what)
+    return StatusError(503, "ServiceUnavailable", f"{failure}; {_REFUSED}")
 
 
 def _check_format(database: sqlite3.Connection) -> None:
