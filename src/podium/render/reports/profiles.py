@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.render.columns import TextTable, styled
 from podium.render.documents import to_json_line
 from podium.render.plain import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from podium.render.columns import Line
 
+Data = dict[str, Any]
+#: Header -> the text of a cell, or the field that is shown.
+Columns = dict[str, "str | Callable[[Any], str]"]
 
-def section(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
-    """A section without the columns that are empty in all rows; nothing if there are no rows."""
+
+def section(title: str, items: Iterable[Any], columns: Columns) -> Iterator[Line]:
+    """A row for each item, without the columns that are empty in all rows; nothing for no item."""
+    rows = [[_cell(item, of) for of in columns.values()] for item in items]
     if not rows:
         return
     yield styled()
     yield styled(title, "bold")
-    used = [at for at in range(len(rows[0])) if any(row[at] for row in rows)]
-    table = TextTable(*(columns[at] if columns else "" for at in used))
+    used = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    table = TextTable(*(list(columns)[at] for at in used))
     for row in rows:
         table.add(*(row[at] for at in used))
     yield from table.lines()
 
 
-def extenders_section(extenders: Sequence[dict[str, Any]]) -> Iterator[Line]:
-    """The section of the extenders, which both generations have."""
-    yield from section(
-        "Extenders",
-        ("URL", "VERBS", "WEIGHT"),
-        [(e["urlPrefix"], ", ".join(e["verbs"]), str(e["weight"])) for e in extenders],
-    )
+def _cell(item: Any, of: str | Callable[[Any], str]) -> str:
+    if callable(of):
+        return of(item)
+    found = item.get(of)
+    if isinstance(found, list | dict):
+        return ", ".join(found)
+    return "" if found is None else str(found)
 
 
-def option_text(value: Any, *, unset: str) -> str:
-    """The value of an option, *unset* if it is None."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return unset if value is None else str(value)
+def _first(pair: tuple[str, str]) -> str:
+    return pair[0]
 
 
-Data = dict[str, Any]
+def _second(pair: tuple[str, str]) -> str:
+    return pair[1]
+
+
+_NOTES: Final[Columns] = {"": str}
+_EXTENDERS: Final[Columns] = {"URL": "urlPrefix", "VERBS": "verbs", "WEIGHT": "weight"}
+_OPTIONS: Final[Columns] = {"OPTION": _first, "VALUE": _second}
+
+
+def _options(values: Mapping[str, Any], *, unset: str, prefix: str = "") -> list[tuple[str, str]]:
+    """The names and values of options, *unset* for those that are None."""
+    return [
+        (f"{prefix}{name}", str(value).lower() if isinstance(value, bool) else str(value))
+        if value is not None
+        else (f"{prefix}{name}", unset)
+        for name, value in values.items()
+    ]
 
 
 def config_tables(config: Data) -> Iterator[Line]:
@@ -52,43 +70,39 @@ def config_tables(config: Data) -> Iterator[Line]:
         if place:
             yield styled()
         yield from _config_profile(profile, config["generation"])
-    yield from extenders_section(config["extenders"])
-    yield from section("Options", ("OPTION", "VALUE"), _config_options(config))
+    yield from section("Extenders", config["extenders"], _EXTENDERS)
+    gates = {name: config["featureGates"][name] for name in config["changedGates"]}
+    parts = [("", config["options"]), ("featureGates.", gates)]
+    parts[1:1] = [(f"{part}.", config[part]) for part in ("leaderElection", "clientConnection")]
+    options = [
+        pair
+        for prefix, values in parts
+        for pair in _options(values, unset="not set", prefix=prefix)
+    ]
+    yield from section("Options", options, _OPTIONS)
 
 
 def plugin_list(found: Data) -> Iterator[Line]:
     """Every plugin with its extension points, weight and arguments."""
     title = f"What a KubeSchedulerConfiguration of {found['generation']} can name"
     yield styled(title, "bold")
-    yield from section(
-        "Plugins",
-        ("NAME", "EXTENSION POINTS", "WEIGHT", "ARGUMENTS", "NEEDS", "WHAT IT LOOKS AT"),
-        [
-            (
-                p["name"],
-                ", ".join(p["extensionPoints"]),
-                option_text(p["weight"], unset=""),
-                ", ".join(p["fields"]),
-                p["featureGate"] or "",
-                p["description"],
-            )
-            for p in found["plugins"]
-        ],
-    )
-    yield from section(
-        "Feature gates that the scheduler reads",
-        ("NAME", "STAGE", "DEFAULT", "VALUE", "WHAT IT DOES"),
-        [
-            (
-                gate["name"],
-                gate["stage"],
-                _on(gate["default"]) + (", locked" if gate["locked"] else ""),
-                _on(found["featureGates"][gate["name"]]),
-                gate["description"],
-            )
-            for gate in found["gates"]
-        ],
-    )
+    plugins: Columns = {
+        "NAME": "name",
+        "EXTENSION POINTS": "extensionPoints",
+        "WEIGHT": "weight",
+        "ARGUMENTS": "fields",
+        "NEEDS": "featureGate",
+        "WHAT IT LOOKS AT": "description",
+    }
+    yield from section("Plugins", found["plugins"], plugins)
+    gates: Columns = {
+        "NAME": "name",
+        "STAGE": "stage",
+        "DEFAULT": lambda gate: _on(gate["default"]) + (", locked" if gate["locked"] else ""),
+        "VALUE": lambda gate: _on(found["featureGates"][gate["name"]]),
+        "WHAT IT DOES": "description",
+    }
+    yield from section("Feature gates that the scheduler reads", found["gates"], gates)
 
 
 def _on(value: bool) -> str:  # noqa: FBT001  the value of a gate
@@ -108,145 +122,90 @@ def validity_report(file: str, config: Data) -> Iterator[Line]:
 
 def _config_profile(profile: Data, generation: str) -> Iterator[Line]:
     yield styled(f"{generation} {profile['schedulerName']}", "bold")
-    plugins = profile["plugins"]
-    yield from section(
-        "Filters, in the order they run",
-        ("NAME", "PREFILTER", "DESCRIPTION"),
-        [
-            (p["name"], _has_point(p, plugins, "preFilter"), p["description"])
-            for p in plugins.get("filter", ())
-        ],
-    )
-    yield from section(
-        "Scores",
-        ("NAME", "WEIGHT", "DESCRIPTION"),
-        [(p["name"], str(p["weight"]), p["description"]) for p in plugins.get("score", ())],
-    )
-    yield from section(
-        "Other extension points",
-        ("EXTENSION POINT", "PLUGINS"),
-        [
-            (point, ", ".join(p["name"] for p in found))
-            for point, found in plugins.items()
-            if point not in ("filter", "score")
-        ],
-    )
-    yield from section(
-        "Arguments",
-        ("PLUGIN", "ARGUMENTS"),
-        [
-            (name, to_json_line(args).strip())
-            for name, args in (profile["args"] | profile["unreadArgs"]).items()
-        ],
-    )
-    yield from section("Notes", (), [(note,) for note in profile["notes"]])
-
-
-def _has_point(plugin: Data, plugins: Data, point: str) -> str:
-    return "yes" if any(p["name"] == plugin["name"] for p in plugins.get(point, ())) else ""
-
-
-def _config_options(config: Data) -> list[tuple[str, str]]:
-    rows = [(name, _config_option_text(value)) for name, value in config["options"].items()]
-    for part in ("leaderElection", "clientConnection"):
-        rows += [
-            (f"{part}.{name}", _config_option_text(value)) for name, value in config[part].items()
-        ]
-    gates = config["featureGates"]
-    return rows + [
-        (f"featureGates.{n}", _config_option_text(gates[n])) for n in config["changedGates"]
-    ]
-
-
-def _config_option_text(value: Any) -> str:
-    return option_text(value, unset="not set")
+    plugins = dict(profile["plugins"])
+    prepared = {each["name"] for each in plugins.get("preFilter", ())}
+    filters: Columns = {
+        "NAME": "name",
+        "PREFILTER": lambda each: "yes" if each["name"] in prepared else "",
+        "DESCRIPTION": "description",
+    }
+    yield from section("Filters, in the order they run", plugins.pop("filter", ()), filters)
+    scores: Columns = {"NAME": "name", "WEIGHT": "weight", "DESCRIPTION": "description"}
+    yield from section("Scores", plugins.pop("score", ()), scores)
+    names = [(point, ", ".join(each["name"] for each in found)) for point, found in plugins.items()]
+    points: Columns = {"EXTENSION POINT": _first, "PLUGINS": _second}
+    yield from section("Other extension points", names, points)
+    given = (profile["args"] | profile["unreadArgs"]).items()
+    arguments = [(name, to_json_line(args).strip()) for name, args in given]
+    yield from section("Arguments", arguments, {"PLUGIN": _first, "ARGUMENTS": _second})
+    yield from section("Notes", profile["notes"], _NOTES)
 
 
 def policy_tables(profile: Data) -> Iterator[Line]:
     """The sections of a profile, which is described as plain data."""
     yield styled(profile["profile"], "bold")
-    yield from section(
-        "Predicates, in the order they run",
-        ("NAME", "POSITION", "ORDER", "A POD FITS IF", "ARGUMENT"),
-        [
-            (
-                p["name"],
-                _number(p["position"]),
-                _number(p.get("order")),
-                _description(p),
-                _argument(p),
-            )
-            for p in profile["predicates"]
-        ],
-    )
-    yield from section(
-        "Configured, but not run",
-        ("NAME", "WHY"),
-        [(p["name"], p["why"]) for p in profile["idlePredicates"]],
-    )
-    yield from section(
-        "Priorities",
-        ("NAME", "WEIGHT", "PREFERS", "ARGUMENT"),
-        [
-            (p["name"], str(p["weight"]), p.get("description", ""), _argument(p))
-            for p in profile["priorities"]
-        ],
-    )
-    yield from extenders_section(profile["extenders"])
-    yield from section("Options", ("OPTION", "VALUE"), _policy_options(profile["options"]))
-    yield from section("Notes", (), [(note,) for note in profile["notes"]])
+    predicates: Columns = {
+        "NAME": "name",
+        "POSITION": "position",
+        "ORDER": "order",
+        "A POD FITS IF": _description,
+        "ARGUMENT": _argument,
+    }
+    yield from section("Predicates, in the order they run", profile["predicates"], predicates)
+    idle: Columns = {"NAME": "name", "WHY": "why"}
+    yield from section("Configured, but not run", profile["idlePredicates"], idle)
+    priorities: Columns = {
+        "NAME": "name",
+        "WEIGHT": "weight",
+        "PREFERS": "description",
+        "ARGUMENT": _argument,
+    }
+    yield from section("Priorities", profile["priorities"], priorities)
+    yield from section("Extenders", profile["extenders"], _EXTENDERS)
+    options = dict(profile["options"])
+    gates = _options(options.pop("featureGates"), unset="not used", prefix="featureGates.")
+    yield from section("Options", [*_options(options, unset="not used"), *gates], _OPTIONS)
+    yield from section("Notes", profile["notes"], _NOTES)
 
 
 def catalogue_tables(found: Data) -> Iterator[Line]:
     """Every predicate and priority that a Policy can name, and the Policies that are shipped."""
     yield styled("What a Policy of v1.13 can name", "bold")
+    predicates: Columns = {
+        "POSITION": lambda each: (
+            "never runs" if each["position"] is None else str(each["position"])
+        ),
+        "NAME": "name",
+        "A POD FITS IF": "description",
+        "ARGUMENT": "argument",
+        "ALSO READ": "aliases",
+        "NEEDS": lambda each: each["featureGate"] or each["effectiveWith"] or "",
+        "IN": _membership,
+    }
     yield from section(
-        "Predicates, by their position of the 22",
-        ("POSITION", "NAME", "A POD FITS IF", "ARGUMENT", "ALSO READ", "NEEDS", "IN"),
-        [
-            (
-                _number(p["position"]) or "never runs",
-                p["name"],
-                p["description"],
-                p["argument"] or "",
-                ", ".join(p["aliases"]),
-                p["featureGate"] or p["effectiveWith"] or "",
-                _membership(p),
-            )
-            for p in found["allPredicates"]
-        ],
+        "Predicates, by their position of the 22", found["allPredicates"], predicates
     )
     yield styled(
         "The constants of kube-scheduler's source are read as well: MatchNodeSelectorPred."
     )
-    yield from section(
-        "Priorities",
-        ("NAME", "KIND", "WEIGHT", "PREFERS", "NEEDS", "IN"),
-        [
-            (
-                p["name"],
-                p["kind"],
-                str(p["weight"]),
-                p["description"],
-                p["featureGate"] or "",
-                _providers(p["providers"]),
-            )
-            for p in found["allPriorities"]
-        ],
-    )
-    yield from section(
-        "Arguments, which make rules under any name",
-        ("OF", "ARGUMENT"),
-        [
-            ("predicates", ", ".join(found["predicateArguments"])),
-            ("priorities", ", ".join(found["priorityArguments"])),
-        ],
-    )
-    yield from section(
-        "Policies that come with Podium, for --policy NAME",
-        ("NAME", "WHAT IT IS"),
-        [(each["name"], each["description"]) for each in found["shippedPolicies"]],
-    )
+    priorities: Columns = {
+        "NAME": "name",
+        "KIND": "kind",
+        "WEIGHT": "weight",
+        "PREFERS": "description",
+        "NEEDS": "featureGate",
+        "IN": lambda each: _providers(each["providers"]),
+    }
+    yield from section("Priorities", found["allPriorities"], priorities)
+    arguments = [
+        (rules, ", ".join(found[f"{rule}Arguments"]))
+        for rule, rules in (("predicate", "predicates"), ("priority", "priorities"))
+    ]
+    title = "Arguments, which make rules under any name"
+    yield from section(title, arguments, {"OF": _first, "ARGUMENT": _second})
+    shipped: Columns = {"NAME": "name", "WHAT IT IS": "description"}
+    title = "Policies that come with Podium, for --policy NAME"
+    yield from section(title, found["shippedPolicies"], shipped)
 
 
 def _membership(predicate: Data) -> str:
@@ -260,10 +219,6 @@ def _providers(names: list[str]) -> str:
     return "both providers" if len(names) > 1 else ", ".join(names)
 
 
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
 def _description(predicate: Data) -> str:
     always = " (always runs)" if predicate["mandatory"] else ""
     if predicate.get("added"):
@@ -273,18 +228,3 @@ def _description(predicate: Data) -> str:
 
 def _argument(rule: Data) -> str:
     return to_json_line(rule["argument"]).strip() if rule.get("argument") else ""
-
-
-def _policy_options(options: Data) -> list[tuple[str, str]]:
-    return [
-        (name, _policy_option_text(value))
-        for name, value in options.items()
-        if name != "featureGates"
-    ] + [
-        (f"featureGates.{name}", _policy_option_text(on))
-        for name, on in options["featureGates"].items()
-    ]
-
-
-def _policy_option_text(value: Any) -> str:
-    return option_text(value, unset="not used")
