@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -55,7 +56,7 @@ def test_a_comparison_says_what_the_library_says(site: Served) -> None:
     assert pairs == expected.differences()
     assert pairs
     for shown, outcome in zip(found["configurations"], expected.outcomes, strict=True):
-        assert shown["nodes"] == [node.as_json() for node in outcome.nodes]
+        assert shown["nodes"] == msgspec.to_builtins(outcome.nodes)
 
 
 def test_a_comparison_and_a_count_change_nothing(site: Served) -> None:

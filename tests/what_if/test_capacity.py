@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 import podium
 from builders import container, node, nodes, objects, pod, selector, taint, term, tolerates
+from podium.objects.kinds.meta import OwnerReference
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod, SchedulingGate, TopologySpreadConstraint
 from podium.objects.reading.collection import Objects
-from podium.what_if.capacity.capacity import CapacitySearch, PodKind, capacity
+from podium.what_if.capacity.capacity import CapacitySearch, PodKind, capacity, kinds_named
 from podium.what_if.capacity.node_shapes import NodeShape, shape_named, shapes_of
 from podium.what_if.capacity.results import Capacity
 from random_clusters import Cluster, clusters
@@ -185,6 +186,16 @@ def test_several_kinds_are_placed_in_their_ratio(seed: int, profile: podium.Prof
     assert found.placed["big"] == total // 4
     assert found.rounds == total // 4
     assert found.stopped_by == ("big" if total % 4 == 3 else "small")
+
+
+def test_a_deployment_is_named_though_its_replica_set_is_not_in_the_input() -> None:
+    owner = OwnerReference(kind="ReplicaSet", name="web-a1", uid="r", controller=True)
+    running = pod("web-a1-x", labels={"pod-template-hash": "a1"})
+    running = replace(running, metadata=replace(running.metadata, owner_references=[owner]))
+
+    [kind] = kinds_named("deployment/web", objects(node("n"), running))
+
+    assert kind.name == "deployment/web"
 
 
 # What one more node adds ----------------------------------------------------------------------

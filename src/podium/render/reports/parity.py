@@ -7,6 +7,8 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from podium.library.decision_json import API_VERSION
 from podium.past.recordings.parity_report import summed
 from podium.render.columns import TextTable, styled
@@ -30,26 +32,8 @@ def parity_data(report: ParityReport) -> dict[str, Any]:
         "scenarios": total.scenarios,
         "steps": total.steps,
         "differences": total.differences,
-        "files": [
-            {
-                "file": each.file,
-                "scenarios": each.scenarios,
-                "steps": each.steps,
-                "differences": each.differences,
-            }
-            for each in report.files
-        ],
-        "first": [
-            {
-                "where": where,
-                "scenario": found.scenario,
-                "step": found.step,
-                "field": found.field,
-                "expected": found.expected,
-                "got": found.got,
-            }
-            for where, found in report.first
-        ],
+        "files": msgspec.to_builtins(report.files),
+        "first": [{"where": where, **msgspec.to_builtins(found)} for where, found in report.first],
     }
 
 

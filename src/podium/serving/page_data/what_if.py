@@ -222,7 +222,7 @@ def _outcome(outcome: ConfigurationOutcome) -> Data:
         "name": outcome.name,
         "profile": outcome.profile,
         "leftOver": outcome.left_over[:_MOST_LISTED],
-        "nodes": [node.as_json() for node in outcome.nodes],
+        "nodes": msgspec.to_builtins(outcome.nodes),
     }
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from podium.engine.framework.profile import Profile
 from podium.errors import InputError
 from podium.library.absence import AbsentObjects
-from podium.library.lookup import pods_named
+from podium.library.lookup import Owners, pods_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending, seen_by
 from podium.library.reading import load, read
@@ -113,10 +113,10 @@ def kinds_in(
     objects = read([*files, path], workers=workers)
     where = "<stdin>" if path == "-" else path
     chosen = [objects.where("Pod", i) == where for i in range(len(objects.pods))]
-    groups: dict[str, list[Pod]] = {}
+    groups, owners = dict[str, list[Pod]](), Owners(objects)
     for pod, is_chosen in zip(objects.pods, chosen, strict=True):
         if is_chosen and not pod.finished:
-            groups.setdefault(_workload(pod, objects), []).append(pod)
+            groups.setdefault(_workload(pod, owners), []).append(pod)
     if not groups:
         raise InputError("holds no pod", where=path, hint="name a file with a pod or a workload")
     cluster = objects.copied()
@@ -140,9 +140,9 @@ def kinds_of(written: Objects, cluster: Objects, where: str) -> tuple[Objects, l
         known = {item.key for item in written.of(kind)}
         written.of(kind).extend(item for item in cluster.of(kind) if item.key not in known)
     expanded = expand(with_defaults(written))
-    groups: dict[str, list[Pod]] = {}
+    groups, owners = dict[str, list[Pod]](), Owners(expanded)
     for pod in expanded.pods:
-        groups.setdefault(_workload(pod, expanded), []).append(pod)
+        groups.setdefault(_workload(pod, owners), []).append(pod)
     if not groups:
         raise InputError("holds no pod", where=where, hint="name a file with a pod or a workload")
     objects = cluster.copied()
@@ -164,11 +164,11 @@ def kinds_named(names: str, objects: Objects, namespace: str = "") -> list[PodKi
     kinds.
     """
     parts = [names] if "=" in names or "!" in names else names.split(",")
-    found: dict[str, Pod] = {}
+    found, owners = dict[str, Pod](), Owners(objects)
     for part in parts:
         groups: dict[str, list[Pod]] = {}
         for pod in pods_named(objects, part.strip(), namespace):
-            groups.setdefault(_workload(pod, objects), []).append(pod)
+            groups.setdefault(_workload(pod, owners), []).append(pod)
         found |= {name: pods[0] for name, pods in groups.items()}
     return [
         PodKind(name, pod, claims=tuple(_own_claims(pod, objects))) for name, pod in found.items()
@@ -226,16 +226,10 @@ def _unbound(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     )
 
 
-def _workload(pod: Pod, objects: Objects) -> str:
+def _workload(pod: Pod, owners: Owners) -> str:
     """The workload of a pod as `kind/name`, that of a Deployment by its name; else the pod."""
-    owner = pod.metadata.controller()
-    if owner is None:
-        return pod.key
-    if owner.kind == "ReplicaSet":
-        for each in objects.of("ReplicaSet"):
-            if each.name == owner.name and each.namespace == pod.namespace:
-                owner = each.metadata.controller() or owner
-    return f"{owner.kind.lower()}/{owner.name}"
+    kind, _, name = owners.workload(pod)
+    return pod.key if kind == "Pod" else f"{kind.lower()}/{name}"
 
 
 class CapacitySearch:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from podium.library.decision_json import API_VERSION
 from podium.library.frames import TabularAnswer
 from podium.render.plain import counted
@@ -110,15 +112,7 @@ class Capacity(TabularAnswer):
             "perNode": dict(self.per_node),
             "stoppedBy": self.stopped_by or None,
             "message": self.message,
-            "exhausted": [
-                {
-                    "rule": each.rule,
-                    "reasons": list(each.reasons),
-                    "nodes": list(each.nodes),
-                    "pods": each.pods,
-                }
-                for each in self.exhausted
-            ],
+            "exhausted": msgspec.to_builtins(self.exhausted),
             "oneMoreNode": [
                 {
                     "like": g.shape,

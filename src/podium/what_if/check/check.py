@@ -24,6 +24,7 @@ from podium.objects.selectors.selectors import from_label_selector
 from podium.render.plain import counted
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
 from podium.what_if.check.manifest_problems import problems, too_large
+from podium.what_if.check.manifest_state import POD_SPECS, ManifestObject
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import Apply, Delete, ObjectName
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from podium.what_if.check.manifest_state import (
         Key,
         ManifestMistake,
-        ManifestObject,
         ManifestState,
     )
     from podium.what_if.plan.inputs import ClusterDocuments
@@ -87,8 +87,6 @@ _FIELDS: Final = {
     "DynamicResources": "resourceClaims",
     "SchedulingGates": "schedulingGates",
 }
-
-_POD_SPECS: Final = ("spec.template.spec", "spec.jobTemplate.spec.template.spec", "spec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,22 +260,13 @@ def _planned(
 
 def _missing(cluster: ClusterDocuments, before: ManifestState) -> Iterator[Document]:
     """The objects of the state before that the cluster does not have."""
-    known = {_key_of(each.item) for each in cluster.documents}
+    known = {ManifestObject(each.item, each.where).key for each in cluster.documents}
     for key, each in before.objects.items():
         if each.kind in BY_NAME and key not in known:
             item = json.loads(json.dumps(each.item, default=str))
             if each.namespace:
                 item["metadata"]["namespace"] = each.namespace
             yield Document(each.file, item)
-
-
-def _key_of(item: Mapping[str, Any]) -> Key:
-    about = item.get("metadata") or {}
-    kind = str(item["kind"])
-    resource = BY_NAME.get(kind)
-    namespaced = resource is None or resource.namespaced
-    namespace = str(about.get("namespace") or "default") if namespaced else ""
-    return kind, namespace, str(about.get("name", ""))
 
 
 def _in_order(changed: Sequence[ManifestObject]) -> list[ManifestObject]:
@@ -313,11 +302,12 @@ class _Manifests:
 def _pod_spec_path(found: ManifestObject) -> str:
     """The path of the spec of its pods; empty for an object without pods."""
     spec = found.item.get("spec") or {}
+    of_pod, of_template, of_job = POD_SPECS
     if found.kind == "CronJob":
-        return _POD_SPECS[1]
+        return of_job
     if isinstance(spec, dict) and "template" in spec:
-        return _POD_SPECS[0]
-    return _POD_SPECS[2] if found.kind == "Pod" else ""
+        return of_template
+    return of_pod if found.kind == "Pod" else ""
 
 
 def _pending_findings(

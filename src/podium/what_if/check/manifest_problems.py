@@ -31,13 +31,17 @@ from podium.library.reading import contents, is_history
 from podium.objects.kinds.meta import JsonObject
 from podium.objects.quantity import INT64_MAX, Amount, QuantityError, amount_of, milli, nano, value
 from podium.profiles.similar_names import did_you_mean, most_similar
-from podium.what_if.check.manifest_state import ManifestObject, entry_of, repeated_key
+from podium.what_if.check.manifest_state import (
+    POD_SPECS,
+    ManifestObject,
+    entry_of,
+    repeated_key,
+)
 
 _INVALID: Final = 422
 _REQUIRED: Final = "Required value"
 #: Fields with amounts of resources by name.
 _AMOUNTS: Final = frozenset({"requests", "limits", "capacity", "hard", "overhead"})
-_POD_SPECS: Final = ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec")
 #: What is left of a number with a binary suffix that is too large.
 _CAPPED: Final = Amount(short=False, digits=INT64_MAX, scale=0)
 _TOO_LARGE: Final = "than a number of 64 bits holds"
@@ -131,7 +135,7 @@ def _too_large_amount(path: str, amount: Any) -> Iterator[tuple[str, str, str]]:
 
 def _too_large_sums(item: JsonObject) -> Iterator[tuple[str, str, str]]:
     """Requests of the containers of a pod, and its overhead, whose sum would wrap around."""
-    for holder in _POD_SPECS:
+    for holder in POD_SPECS:
         spec: Any = item
         for step in holder.split("."):
             spec = spec.get(step) if isinstance(spec, dict) else None

@@ -29,6 +29,8 @@ _HELM: Final = "Chart.yaml"
 #: What kubectl writes around an error: the prefix of a log line, or the word.
 _ERROR_OF_KUBECTL: Final = re.compile(r'^(?:[EF]\d{4} .*? err="|error: )(.*?)"?$')
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+#: Where the spec of pods is: in a pod, in a workload, and in a cron job.
+POD_SPECS: Final = ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec")
 
 Key = tuple[str, str, str]
 

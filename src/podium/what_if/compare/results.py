@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from podium.library.decision_json import API_VERSION
 from podium.library.frames import TabularAnswer
 from podium.render.plain import counted, format_amount
@@ -53,15 +55,6 @@ class NodeUse:
         """The requested share of a resource."""
         there = self.allocatable.get(resource, 0)
         return self.requested.get(resource, 0) / there if there else 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """The node as plain data."""
-        return {
-            "name": self.name,
-            "pods": self.pods,
-            "requested": self.requested,
-            "allocatable": self.allocatable,
-        }
 
 
 @dataclass(slots=True)
@@ -123,7 +116,7 @@ class ConfigurationOutcome:
             "nodesNeeded": {str(seed): number for seed, number in self.needed.items()},
             "lowerBound": self.bound,
             "boundIgnores": list(self.ignored),
-            "nodes": [node.as_json() for node in self.nodes],
+            "nodes": msgspec.to_builtins(self.nodes),
             "placements": dict(self.placements),
             "messages": dict(self.messages),
         }

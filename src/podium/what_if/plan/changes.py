@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from podium.errors import InputError
 
@@ -41,23 +41,37 @@ class ObjectName:
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
-    """Cordon nodes and evict their pods, as `kubectl drain` does."""
+class _OfNodes:
+    """A change of some nodes; its text is the verb and the nodes."""
 
     nodes: NodeSelection
+    verb: ClassVar[str]
 
     def __str__(self) -> str:
-        return f"drain {self.nodes}"
+        return f"{self.verb} {self.nodes}"
 
 
 @dataclass(frozen=True, slots=True)
-class Lose:
-    """Delete nodes at once, with everything that runs on them."""
+class _OfObject:
+    """A change of one object; its text is the verb and the object."""
 
-    nodes: NodeSelection
+    target: ObjectName
+    verb: ClassVar[str]
 
     def __str__(self) -> str:
-        return f"lose {self.nodes}"
+        return f"{self.verb} {self.target}"
+
+
+class Drain(_OfNodes):
+    """Cordon nodes and evict their pods, as `kubectl drain` does."""
+
+    verb = "drain"
+
+
+class Lose(_OfNodes):
+    """Delete nodes at once, with everything that runs on them."""
+
+    verb = "lose"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,36 +133,25 @@ class Apply:
         return f"apply {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(_OfObject):
     """Delete an object and what it owns."""
 
-    target: ObjectName
-
-    def __str__(self) -> str:
-        return f"delete {self.target}"
+    verb = "delete"
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(_OfObject):
     """Restart the pods of a workload, as `kubectl rollout restart` does."""
 
-    target: ObjectName
-
-    def __str__(self) -> str:
-        return f"rollout {self.target}"
+    verb = "rollout"
 
 
 @dataclass(frozen=True, slots=True)
-class SetRequests:
+class SetRequests(_OfObject):
     """Set requests of the containers of a workload; its controller replaces the pods."""
 
-    target: ObjectName
+    verb = "set requests of"
     #: Container -> resources with their amounts.
     requests: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-    def __str__(self) -> str:
-        return f"set requests of {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
