@@ -54,6 +54,7 @@ def test_no_letter_is_lost(rows: list[tuple[str, str]], columns: int) -> None:
     [
         (["a.eu.internal", "b.eu.internal"], ".eu.internal"),
         (["a.eu.internal", "b.us.internal"], ".internal"),
+        (["xa.eu.internal", "ya.eu.internal"], ".eu.internal"),
         (["a.eu.internal"], ""),
         (["a", "b.eu"], ""),
         (["n1", "n2"], ""),
@@ -62,6 +63,7 @@ def test_no_letter_is_lost(rows: list[tuple[str, str]], columns: int) -> None:
 )
 def test_what_names_have_in_common(names: list[str], suffix: str) -> None:
     assert common_suffix(names) == suffix
+    assert common_suffix(names, shortest=10) == (suffix if len(suffix) >= 10 else "")
 
 
 def test_a_table_has_styles_whole_columns_and_headers_of_several_lines() -> None:

@@ -19,6 +19,7 @@ from podium.library.lookup import check_node, pod_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending, seen_by
 from podium.library.pod_notes import PodNotes
+from podium.library.reasoning.causes import nominees_of
 from podium.library.simulations import open_simulation
 from podium.render.decision.analysis import NodeReport, ResourceRoom, node_report
 from podium.render.decision.causes import cause_data, causes_of_node
@@ -295,14 +296,10 @@ def _step(name: str, timings: list[tuple[str, float]]) -> Iterator[None]:
 
 def _room(columns: Columns, pod: Pod, asked: NodeReport) -> Iterator[ResourceRoom]:
     """What the pod requests and what the node has, for every resource that the pod names."""
-    row, kind = columns.nodes.row_of[asked.node], columns.pods.incoming(pod).cls
+    row, incoming = columns.nodes.row_of[asked.node], columns.pods.incoming(pod)
     named = {index: resource for resource, index in columns.nodes.resources.items()}
-    nominated = [
-        other
-        for other in columns.pods.nominated.get(asked.node, ())
-        if other.priority >= pod.priority and other.uid != pod.uid
-    ]
-    wanted = dict(zip(range(len(NATIVE)), kind.wanted, strict=True)) | kind.scalars
+    nominated = nominees_of(columns, asked.node, incoming)
+    wanted = dict(enumerate(incoming.cls.wanted)) | incoming.cls.scalars
     for column, amount in wanted.items():
         if amount or named[column] in NATIVE[:2]:
             used = columns.pods.requested[column].item(row)

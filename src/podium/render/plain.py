@@ -46,8 +46,8 @@ def _bytes(amount: int) -> str:
     return f"{sign}{scaled:.4g}{_BINARY[power]}"
 
 
-def common_suffix(names: Iterable[str]) -> str:
-    """What all names end in, from a dot on; empty if there are fewer than two names."""
+def common_suffix(names: Iterable[str], *, shortest: int = 0) -> str:
+    """What all names end in, from a dot on; empty if it is shorter, or for less than two names."""
     known = set(names)
     if len(known) < 2:
         return ""
@@ -57,4 +57,5 @@ def common_suffix(names: Iterable[str]) -> str:
         if len(set(parts)) > 1:
             break
         shared.insert(0, parts[0])
-    return f".{'.'.join(shared)}" if shared else ""
+    suffix = f".{'.'.join(shared)}" if shared else ""
+    return suffix if len(suffix) >= shortest else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from podium.render.columns import TextTable, styled
@@ -29,7 +28,7 @@ from podium.render.decision.causes import (
     victim_text,
 )
 from podium.render.decision.plain_reason import plain_reason
-from podium.render.plain import counted, format_amount, listed
+from podium.render.plain import common_suffix, counted, format_amount, listed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -52,7 +51,7 @@ _MOST_CAUSES: Final = 5
 #: For how many scores it is said how they are computed.
 _MOST_FORMULAS: Final = 3
 #: A shorter common domain is not left out of the names of nodes.
-_SHORTEST_DOMAIN: Final = 8
+_SHORTEST_DOMAIN: Final = len(".internal")
 _TOTAL: Final = "TOTAL"
 _STYLES: Final = {"placed": "bold green", "nominated": "bold yellow"}
 
@@ -60,15 +59,6 @@ _STYLES: Final = {"placed": "bold green", "nominated": "bold yellow"}
 def explanation_tables(found: Explanation, width: int | None) -> Iterator[Line]:
     """The lines of an explanation for a terminal; a *width* of None is that of a pipe."""
     return _Layout(found, width or _PIPE_WIDTH).parts()
-
-
-def common_domain(names: Sequence[str]) -> str:
-    """The domain that all names end in (`.eu-west-1.compute.internal`), empty if there is none."""
-    if len(names) < 2:
-        return ""
-    shared = commonprefix([name[::-1] for name in names])[::-1]  # noqa: RUF071  on purpose
-    _, dot, domain = shared.partition(".")
-    return f".{domain}" if dot and len(domain) >= _SHORTEST_DOMAIN else ""
 
 
 def _heading(text: str) -> Iterator[Line]:
@@ -90,7 +80,7 @@ class _Layout:
         self.width = width
         self.rule, self.scorer = (name.upper() for name in sentences.rule_names(found.decision))
         #: The common domain of the nodes, which tables leave out.
-        self.domain = common_domain(self.decision.examined)
+        self.domain = common_suffix(self.decision.examined, shortest=_SHORTEST_DOMAIN)
 
     def short(self, name: str) -> str:
         return name.removesuffix(self.domain) if self.domain else name
