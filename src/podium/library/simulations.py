@@ -45,7 +45,7 @@ def simulate(
     which decisions are made twice, and gets what came of it. Extenders are asked over HTTP;
     *notify* is called with failures of extenders that are ignored.
     """
-    given = profiles_of(profiles)
+    given = as_profiles(profiles)
     schedulers = {each.scheduler_name for each in given}
     by_priority = given[0].by_priority
     waiting = pending(objects, schedulers, by_priority=by_priority) if pods is None else pods
@@ -103,7 +103,7 @@ class _UnplacedCauses:
             decision.causes = found.causes
 
 
-def profiles_of(given: Profile | Sequence[Profile]) -> tuple[Profile, ...]:
+def as_profiles(given: Profile | Sequence[Profile]) -> tuple[Profile, ...]:
     """One profile, or all profiles of a configuration, in its order."""
     return (given,) if isinstance(given, Profile) else tuple(given)
 
@@ -121,7 +121,7 @@ def open_simulation(
     connections. *verification* says which decisions are made twice. *notify* is called once with
     each failure of an extender that is ignored.
     """
-    first, *others = profiles_of(profiles)
+    first, *others = as_profiles(profiles)
     if not any(each.extenders for each in (first, *others)):
         yield Simulation(first, others=others, verification=verification)
         return

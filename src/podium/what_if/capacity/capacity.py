@@ -19,7 +19,7 @@ from podium.library.lookup import Owners, pods_named
 from podium.library.notices import Notify, log_warning
 from podium.library.pending_pods import pending, seen_by
 from podium.library.reading import load, read
-from podium.library.simulations import open_simulation, profiles_of
+from podium.library.simulations import as_profiles, open_simulation
 from podium.library.workloads import anew
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.completing.expand import expand
@@ -252,7 +252,7 @@ class CapacitySearch:
         fast: bool = True,
         notify: Notify = log_warning,
     ) -> None:
-        self._profiles = [replaced(each, post_filters=()) for each in profiles_of(profiles)]
+        self._profiles = [replaced(each, post_filters=()) for each in as_profiles(profiles)]
         given = [pods] if isinstance(pods, Pod) else pods
         self._kinds = [_kind(each) for each in given]
         if not self._kinds:

@@ -16,7 +16,7 @@ from podium.errors import InputError
 from podium.library.notices import Notify, log_warning
 from podium.library.parallel import in_parallel
 from podium.library.profile_source import ProfileSource
-from podium.library.simulations import open_simulation, profiles_of
+from podium.library.simulations import as_profiles, open_simulation
 from podium.releases import RELEASES
 from podium.what_if.compare.bound import lower_bound
 from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
@@ -127,7 +127,7 @@ class CompareSearch:
     ) -> None:
         if not configurations:
             raise InputError("there is nothing to compare", hint="give at least two configurations")
-        self._profiles = {name: profiles_of(given) for name, given in configurations.items()}
+        self._profiles = {name: as_profiles(given) for name, given in configurations.items()}
         self._workload = workload_of(objects)
         self._seeds, self._bound, self._notify = seeds, bound, notify
         outcomes = [
