@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -51,10 +53,16 @@ def site() -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture
-def page(browser: Browser, site: Served) -> Iterator[Page]:
-    """The page of the cluster; afterwards it must have no errors and no requests elsewhere."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+@contextmanager
+def watched(
+    browser: Browser, url: str, ready: str, *, origin: str = "", allowed: str = "", **options: Any
+) -> Iterator[Page]:
+    """A page at *url*, once *ready* is there; afterwards it must have no complaints.
+
+    It may ask *origin* alone, by default *url*, and only data may be missing. The browser notes
+    each refusal, which is a complaint unless its text has *allowed*.
+    """
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     complaints: list[str] = []
@@ -64,11 +72,21 @@ def page(browser: Browser, site: Served) -> Iterator[Page]:
     page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
     page.on("request", lambda request: asked.append(request.url))
     page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
-    page.goto(site.url)
-    page.wait_for_selector(".tile")
+    page.goto(url)
+    page.wait_for_selector(ready)
     yield page
     context.close()
-    # The browser notes each refusal; those of the data are what a test is about.
-    assert [each for each in complaints if "Failed to load resource" not in each] == []
-    assert [url for url in missing if "/podium/v1/" not in url] == []
-    assert [url for url in asked if not url.startswith((site.url, "data:"))] == []
+    assert [each for each in complaints if not allowed or allowed not in each] == []
+    assert [each for each in missing if "/podium/v1/" not in each] == []
+    assert [each for each in asked if not each.startswith((origin or url, "data:"))] == []
+
+
+@pytest.fixture
+def page(browser: Browser, site: Served) -> Iterator[Page]:
+    """The page of the cluster, whose data may be refused."""
+    size = {"width": 1280, "height": 800}
+    allowed = "Failed to load resource"
+    with watched(
+        browser, site.url, ".tile", allowed=allowed, viewport=size, color_scheme="light"
+    ) as page:
+        yield page

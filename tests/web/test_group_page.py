@@ -8,17 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from web.conftest import PATIENCE
+from manifests import node
+from web.conftest import watched
 from web.test_lab import Lab
 
 ROOT = Path(__file__).parents[2]
 GATED = ("--profile", "v1.37", "--feature-gates", "GenericWorkload=true")
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n3"},
-    "status": {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "10"}},
-}
 
 
 @pytest.fixture
@@ -31,17 +26,8 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def page(browser: Browser, lab: Lab) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(lab.page)
-    page.wait_for_selector(".tile")
-    yield page
-    context.close()
-    assert complaints == []
+    with watched(browser, lab.page, ".tile", origin=lab.server) as page:
+        yield page
 
 
 def test_a_group_is_one_thing_on_a_page(page: Page, lab: Lab) -> None:
@@ -61,7 +47,7 @@ def test_a_group_is_one_thing_on_a_page(page: Page, lab: Lab) -> None:
     expect(cycle).to_contain_text("undone because the group does not fit")
     expect(cycle).to_contain_text("no event wakes a group")
 
-    lab.create("/api/v1/nodes", NODE)
+    lab.create("/api/v1/nodes", node("n3", "2"))
 
     expect(page.locator("h1")).to_contain_text("3 of 3 pods have a node")
     expect(cycle).to_contain_text("is scheduled: 3 pods get a node")

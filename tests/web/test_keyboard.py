@@ -57,6 +57,12 @@ def test_escape_closes_a_node_and_goes_back_to_it(page: Page) -> None:
     expect(page.locator("[data-node='a-1']")).to_be_focused()
 
 
+def go(page: Page, key: str) -> None:
+    """Open a page by its shortcut."""
+    page.keyboard.press("g")
+    page.keyboard.press(key)
+
+
 def test_shortcuts_lead_to_every_page(page: Page) -> None:
     for key, heading in (
         ("p", "Pending pods"),
@@ -65,15 +71,12 @@ def test_shortcuts_lead_to_every_page(page: Page) -> None:
         ("w", "Plan"),
         ("t", "Try a pod"),
     ):
-        page.keyboard.press("g")
-        page.keyboard.press(key)
+        go(page, key)
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     for key, part in (("m", "Compare rules"), ("f", "How many more fit")):
-        page.keyboard.press("g")
-        page.keyboard.press(key)
+        go(page, key)
         expect(page.locator(".parts [aria-current]")).to_have_text(part)
-    page.keyboard.press("g")
-    page.keyboard.press("c")
+    go(page, "c")
     expect(page.locator(".tile").first).to_be_visible()
     page.keyboard.press("/")
     assert page.evaluate(f"{FOCUSED}.type") == "search"
@@ -85,8 +88,7 @@ def test_shortcuts_lead_to_every_page(page: Page) -> None:
 
 
 def test_the_keys_of_a_page_are_listed_and_not_taken_from_fields(page: Page) -> None:
-    page.keyboard.press("g")
-    page.keyboard.press("t")
+    go(page, "t")
     page.wait_for_selector("textarea")
     page.keyboard.press("?")
     listed = page.locator("dialog.help")
@@ -105,8 +107,7 @@ def test_the_keys_of_a_page_are_listed_and_not_taken_from_fields(page: Page) -> 
 
 
 def test_a_weight_is_changed_and_applied_by_keyboard(page: Page) -> None:
-    page.keyboard.press("g")
-    page.keyboard.press("r")
+    go(page, "r")
     page.wait_for_selector("#weight-NodeAffinityPriority")
     tab_to(page, "#weight-NodeAffinityPriority")
     page.keyboard.press("Control+A")
@@ -131,8 +132,7 @@ def test_rows_of_the_heat_map_are_walked_with_arrows(page: Page, site: Served) -
 
 
 def test_tabs_of_the_rules_move_with_arrows(page: Page) -> None:
-    page.keyboard.press("g")
-    page.keyboard.press("r")
+    go(page, "r")
     page.wait_for_selector("#tab-weights")
     tab_to(page, "#tab-weights")
     page.keyboard.press("ArrowRight")
@@ -141,8 +141,7 @@ def test_tabs_of_the_rules_move_with_arrows(page: Page) -> None:
 
 
 def test_a_manifest_is_decided_with_control_enter(page: Page) -> None:
-    page.keyboard.press("g")
-    page.keyboard.press("t")
+    go(page, "t")
     page.wait_for_selector("textarea")
     tab_to(page, "textarea")
     page.keyboard.press("Control+Enter")

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from manifests import pod
 from waiting import until
+from web.conftest import watched
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -78,19 +79,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture
 def page(browser: Browser, lab: Lab) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    complaints: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(lab.page)
-    page.wait_for_selector(".tile", timeout=60_000)
-    yield page
-    context.close()
-    assert complaints == []
-    assert [url for url in asked if not url.startswith(lab.server)] == []
+    with watched(browser, lab.page, ".tile", origin=lab.server) as page:
+        yield page
 
 
 def small(name: str, **spec: Any) -> dict[str, Any]:
@@ -127,13 +117,18 @@ def test_a_pod_that_fits_nowhere_appears_among_the_pending(page: Page, lab: Lab)
     expect(row).to_contain_text("didn't match Pod's node affinity/selector")
 
 
-def test_weights_are_compared_and_applied_while_it_runs(page: Page, lab: Lab) -> None:
-    page.click("nav >> text=Rules")
-    page.fill("#weight-NodeResourcesFit", "7")
+def apply_rules(page: Page, applied: str) -> None:
+    """Compare the rules of the form with those that run, and apply them."""
     page.click("text=See what would change")
     expect(page.locator(".counts")).to_be_visible(timeout=90_000)
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator(".applied")).to_contain_text("Applied")
+    expect(page.locator(".applied")).to_contain_text(applied)
+
+
+def test_weights_are_compared_and_applied_while_it_runs(page: Page, lab: Lab) -> None:
+    page.click("nav >> text=Rules")
+    page.fill("#weight-NodeResourcesFit", "7")
+    apply_rules(page, "Applied")
 
     lab.create_placed("after")
     page.goto(f"{lab.server}/#/pods/default/after")
@@ -146,10 +141,7 @@ def test_rules_of_the_other_generation_are_applied_while_it_runs(page: Page, lab
     page.click("nav >> text=Rules")
     page.click("role=tab[name=/text/]")
     page.fill("textarea", "kind: Policy\napiVersion: v1\n")
-    page.click("text=See what would change")
-    expect(page.locator(".counts")).to_be_visible(timeout=90_000)
-    page.get_by_role("button", name="Apply").click()
-    expect(page.locator(".applied")).to_contain_text("v1.13 policy")
+    apply_rules(page, "v1.13 policy")
 
     lab.create_placed("classic")
     page.goto(f"{lab.server}/#/pods/default/classic")

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from builders import node, pod
 from podium.objects.reading.collection import Objects
 from waiting import until
+from web.conftest import watched
 from web.playground import Playground, Served
 
 pytestmark = pytest.mark.slow
@@ -48,16 +49,8 @@ def large() -> Iterator[Served]:
 
 @pytest.fixture
 def page(browser: Browser, large: Served) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(large.url)
-    page.wait_for_selector(".squares canvas")
-    yield page
-    context.close()
-    assert complaints == []
+    with watched(browser, large.url, ".squares canvas") as page:
+        yield page
 
 
 @pytest.mark.parametrize("path", ["", "podium/v1/cluster", "podium/v1/nodes/node-0007"])

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 import builders as b
 import podium
 from podium.render.reports.explanation_page import explanation_page
-from web.conftest import WORLD
+from web.conftest import WORLD, watched
 from web.playground import Served
 
 
@@ -22,25 +22,21 @@ def shown(
 ) -> Iterator[Page]:
     """A decision about a pod of the shop: on its page, and in a file that is opened offline."""
     live = request.param == "page"
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=not live)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: complaints.append(message.text))
     if live:
         pod = site.do(lambda p: p.page_data.find_pods("shop/web"))[0]["pod"]
-        page.goto(f"{site.url}#/pods/{pod}")
+        url = f"{site.url}#/pods/{pod}"
     else:
         objects = podium.read([WORLD])
         objects.pods.append(b.pod("web", namespace="shop", requests={"cpu": "1"}))
         found = podium.explain(objects, "shop/web", podium.default_profile("v1.13"))
         file = tmp_path / "decision.html"
         file.write_text(explanation_page(found), "utf-8")
-        page.goto(file.as_uri())
-    expect(page.locator(".heat-map tr.winner")).to_have_count(1)
-    yield page
-    context.close()
-    assert complaints == []
+        url = file.as_uri()
+    size = {"width": 1400, "height": 900}
+    origin = site.url if live else url
+    winner = ".heat-map tr.winner"
+    with watched(browser, url, winner, origin=origin, viewport=size, offline=not live) as page:
+        yield page
 
 
 def test_nodes_are_found_sorted_and_compared(shown: Page) -> None:

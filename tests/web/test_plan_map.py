@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from manifests import deployment, listed, node
 from waiting import until
+from web.conftest import watched
 from web.test_keyboard import tab_to
 from web.test_lab import Lab
 
@@ -56,18 +57,11 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """The page of plans of a lab; a refusal is the one thing that the browser may note."""
     lab = request.getfixturevalue(request.param)
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(lab.page)
-    page.goto(f"{lab.server}/#/plan")
-    page.wait_for_selector(".tile, .squares canvas")
-    yield page
-    context.close()
-    assert [each for each in complaints if "status of 422" not in each] == []
+    refusal = "status of 422"
+    with watched(browser, lab.page, "body", origin=lab.server, allowed=refusal) as page:
+        page.goto(f"{lab.server}/#/plan")
+        page.wait_for_selector(".tile, .squares canvas")
+        yield page
 
 
 def show(page: Page) -> None:

@@ -8,7 +8,7 @@ annotation is part of an answer.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from podium.engine.framework.decision import Decision
     from podium.kube.access import Access
+    from podium.library.notices import Notify
     from podium.library.profile_choice import ChosenProfiles
     from podium.library.profile_source import ProfileSource
     from podium.objects.kinds.pod import Pod
@@ -110,13 +111,6 @@ _MOST_PODS: Final = 200
 _FEWEST_COMPARED: Final = 2
 
 
-class Notes(Protocol):
-    """Where sentences go that are no part of an answer."""
-
-    def __call__(self, sentence: str, /) -> None:
-        """Take note of a sentence."""
-
-
 class Questions:
     """Answers questions about one cluster, and about its history if there is one."""
 
@@ -126,8 +120,9 @@ class Questions:
         flags: ProfileSource,
         *,
         history: str | None = None,
-        notify: Notes = lambda _: None,
+        notify: Notify = lambda _: None,
     ) -> None:
+        """Sentences that are no part of an answer go to *notify*."""
         self._cluster, self._flags, self._history = cluster, flags, history
         self._notify = notify
 

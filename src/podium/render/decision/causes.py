@@ -75,10 +75,15 @@ def cause_lines(found: Iterable[GroupCause], most: int) -> list[CauseLine]:
     lines = [_room_line(group) for group in rooms.values()]
     others = [CauseLine(text, tuple(nodes)) for text, nodes in texts.items()]
     lines += sorted(others, key=lambda line: -len(line.nodes))
+    return _at_most(lines, most, "causes")
+
+
+def _at_most(lines: list[CauseLine], most: int, noun: str) -> list[CauseLine]:
+    """The first lines; the last one stands for those that are left out."""
     if len(lines) <= most:
         return lines
     rest = tuple(dict.fromkeys(name for line in lines[most - 1 :] for name in line.nodes))
-    more = f"{len(lines) - most + 1} more causes, all of them with -o json"
+    more = f"{len(lines) - most + 1} more {noun}, all of them with -o json"
     return [*lines[: most - 1], CauseLine(more, rest)]
 
 
@@ -190,11 +195,7 @@ def no_candidate_lines(found: Sequence[causes.NoCandidate], most: int) -> list[C
             by_reasons.setdefault((each.why, each.reasons), []).append(each)
         found = [_merged(group) for group in by_reasons.values()]
     lines = [CauseLine(no_candidate_text(each), each.nodes) for each in found]
-    if len(lines) <= most:
-        return lines
-    rest = tuple(name for line in lines[most - 1 :] for name in line.nodes)
-    more = f"{len(lines) - most + 1} more reasons, all of them with -o json"
-    return [*lines[: most - 1], CauseLine(more, rest)]
+    return _at_most(lines, most, "reasons")
 
 
 def _merged(group: list[causes.NoCandidate]) -> causes.NoCandidate:
