@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from prometheus_client.core import (
         CounterMetricFamily,
@@ -99,6 +99,11 @@ class Counters:
         for labels, count in self.kept.items():
             family.add_metric(list(labels), count)
         return family
+
+
+def metrics_of(owner: object) -> Iterator[Counters | Histograms]:
+    """The metrics that are attributes of an object, in the order in which they were set."""
+    return (each for each in vars(owner).values() if isinstance(each, Counters | Histograms))
 
 
 def gauges(

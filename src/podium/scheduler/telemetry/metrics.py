@@ -17,7 +17,13 @@ from podium.engine.framework.group_decision import ERROR as GROUP_ERROR
 from podium.engine.framework.group_decision import SUCCESS
 from podium.engine.rules.resources.shared import lacking_resource
 from podium.scheduler.state.observers import Observer
-from podium.scheduler.telemetry.metric_types import Counters, Histograms, exponential, gauges
+from podium.scheduler.telemetry.metric_types import (
+    Counters,
+    Histograms,
+    exponential,
+    gauges,
+    metrics_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,7 +164,6 @@ class Metrics(Observer):
             "of any podgroup) or 'podgroup'.",
             ("queue", "event", "type"),
         )
-
         self._crashes = Counters(
             "podium_decision_crashes",
             "Number of attempts that ended with an unforeseen exception.",
@@ -264,20 +269,9 @@ class Metrics(Observer):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics with their current values."""
-        for counters in (self._attempts, self._preemptions, self._incoming, self._crashes):
-            yield counters.family()
-        if self._counts_entities:
-            yield self._entities.family()
-        for histograms in (
-            self._duration,
-            self._algorithm,
-            self._victims,
-            self._sli,
-            self._tries,
-            self._points,
-            self._plugins,
-        ):
-            yield histograms.family()
+        for each in metrics_of(self):
+            if each is not self._entities or self._counts_entities:
+                yield each.family()
         yield from self._gauges()
         yield from self._verifications()
         for more in self.more:
@@ -462,17 +456,7 @@ class GroupMetrics(Observer):
 
     def families(self) -> Iterator[Metric]:
         """All of them with their current values."""
-        for counters in (self._attempts, self._preemptions, self._violations):
-            yield counters.family()
-        for histograms in (
-            self._duration,
-            self._algorithm,
-            self._victims,
-            self._disruptions,
-            self._evaluation,
-            self._execution,
-        ):
-            yield histograms.family()
+        return (each.family() for each in metrics_of(self))
 
     def group_attempted(self, result: GroupAttemptResult) -> None:
         """Count a cycle, and the search for victims if there was one."""
