@@ -217,7 +217,7 @@ class ShadowScheduler(Scheduler):
 
     def look(self, pod: Pod, profile: Profile) -> Decision:
         """Decide about a pod on request, in the state that the judge has followed."""
-        return self._judge.look(pod, profile)
+        return self._judge.cluster.decider.look(pod, profile)
 
     async def _attempt_pods(self) -> None:
         """Judge placements as changes come, until the shadow is stopped."""

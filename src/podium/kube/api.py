@@ -10,12 +10,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from podium.kube.errors import UnreachableError
+from podium.kube.watch_pace import WatchPace
 
 T = TypeVar("T")
 _Object = dict[str, Any]
@@ -96,17 +98,16 @@ class KubeApi(ABC):
         """Open a watch and call *take* with each piece of its answer, until the server ends it.
 
         *opened* is called once the server has accepted the watch. A watch that *may_rest* is
-        affected by `let_watches_rest`.
+        affected by the `pace`.
         """
         async with self.stream(path, params, idle_seconds=idle_seconds) as pieces:
             opened()
             await hand_each(pieces, take)
 
-    def let_watches_rest(self) -> None:  # noqa: B027  most watches never rest
-        """Allow watches to read less often, until `catch_up`: nothing is decided meanwhile."""
-
-    async def catch_up(self) -> None:  # noqa: B027
-        """Return when the watches have handed on everything that had arrived by now."""
+    @cached_property
+    def pace(self) -> WatchPace:
+        """When watches read. Those of most clients never rest."""
+        return WatchPace()
 
     @asynccontextmanager
     async def reading(

@@ -24,7 +24,6 @@ from podium.kube.errors import (
 )
 from podium.kube.pauses import after_asked_pause
 from podium.kube.proxies import proxy_of
-from podium.kube.watch_pace import WatchPace
 from podium.kube.watch_stream import WatchConnection
 
 logger = logging.getLogger(__name__)
@@ -60,7 +59,6 @@ class ApiClient(KubeApi):
         self._proxy = proxy_of(access)
         self._pool = ConnectionPool(access, connections, clock=clock, proxy=self._proxy)
         self._watches: set[WatchConnection] = set()
-        self._pace = WatchPace()
         #: Requests that were sent by `begin_reading`, by their handles, until `reading` takes them.
         self._begun: dict[str, asyncio.Task[WatchConnection]] = {}
         #: Until when no further line is logged about servers that ask for long pauses.
@@ -145,15 +143,7 @@ class ApiClient(KubeApi):
         """Open a watch, and hand its answer to *take* as the event loop receives it."""
         async with self._opened(path, params, idle_seconds) as watch:
             opened()
-            await watch.hand_on(take, pace=self._pace if may_rest else None)
-
-    def let_watches_rest(self) -> None:
-        """Allow watches to read less often, until `catch_up`."""
-        self._pace.let_rest()
-
-    async def catch_up(self) -> None:
-        """Return when the watches have handed on everything that had arrived by now."""
-        await self._pace.catch_up()
+            await watch.hand_on(take, pace=self.pace if may_rest else None)
 
     @asynccontextmanager
     async def _opened(

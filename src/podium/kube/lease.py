@@ -280,6 +280,7 @@ class FencedApi(KubeApi):
 
     def __init__(self, client: KubeApi, may_write: Callable[[], bool]) -> None:
         self._client, self._may_write = client, may_write
+        self.pace = client.pace
 
     def request(
         self,
@@ -331,14 +332,6 @@ class FencedApi(KubeApi):
         return self._client.watch(
             path, params, take, idle_seconds=idle_seconds, opened=opened, may_rest=may_rest
         )
-
-    def let_watches_rest(self) -> None:
-        """Allow watches to read less often."""
-        self._client.let_watches_rest()
-
-    def catch_up(self) -> Coroutine[Any, Any, None]:
-        """Return when the watches have handed on everything that had arrived by now."""
-        return self._client.catch_up()
 
     @asynccontextmanager
     async def reading(

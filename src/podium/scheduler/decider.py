@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from podium.cluster.decider import Mark
     from podium.cluster.verification import Verification
-    from podium.engine.cycle.ties import Ties
     from podium.engine.framework.decision import Decision
     from podium.engine.framework.group_decision import GroupDecision
     from podium.engine.framework.profile import Profile
@@ -67,29 +66,13 @@ class LiveDecider:
         self._state = state
         self._ask = ask
         self._recorded_nodes = recorded_nodes
-        self._decider = decider_on(state, profiles, verification=verification)
-        self._groups = GroupCycle(self._decider, profiles, timer)
-
-    @property
-    def ties(self) -> Ties:
-        """The rule that breaks ties, for all profiles."""
-        return self._decider.ties
-
-    def drop_answers(self) -> None:
-        """Drop the answers that were kept per pod class: the columns they refer to were trimmed."""
-        self._decider.drop_answers()
-
-    def drop_everything_kept(self) -> None:
-        """Drop all that was kept between decisions, after one that ended with an exception."""
-        self._decider.drop_everything_kept()
-
-    def look(self, pod: Pod, profile: Profile) -> Decision:
-        """Decide about a pod on request; no cursor moves, and no extender is called."""
-        return self._decider.look(pod, profile)
+        #: What decides where no extender is asked.
+        self.plain = decider_on(state, profiles, verification=verification)
+        self._groups = GroupCycle(self.plain, profiles, timer)
 
     async def decide(self, pod: Pod, profile: Profile, mark: Mark = ignore_step) -> Decision:
         """Decide where the pod goes, or why nowhere; only the cursors of the node order move."""
-        decider = self._decider
+        decider = self.plain
         recording = len(decider.cache.columns.nodes.order) <= self._recorded_nodes
         steps = decider.begin(pod, profile, recording=recording, mark=mark)
         try:
@@ -100,7 +83,7 @@ class LiveDecider:
 
     async def decide_group(self, group: PodGroup, pods: Sequence[Pod]) -> GroupDecision:
         """Decide about the waiting pods of a group; only the cursors of the node order move."""
-        recording = len(self._decider.cache.columns.nodes.order) <= self._recorded_nodes
+        recording = len(self.plain.cache.columns.nodes.order) <= self._recorded_nodes
         steps = self._groups.run(group, pods, recording=recording)
         try:
             question = next(steps)
@@ -116,12 +99,12 @@ class LiveDecider:
         if self._ask is None:
             raise RuntimeError(f"no extender can be asked {question!r} here")
         self._state.freeze()
-        self._decider.holds_nominations = holds_nominations
+        self.plain.holds_nominations = holds_nominations
         try:
             while True:
                 question = steps.send(await self._ask(question))
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
         finally:
-            self._decider.holds_nominations = False
+            self.plain.holds_nominations = False
             self._state.thaw()

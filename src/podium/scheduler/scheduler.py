@@ -184,7 +184,7 @@ class Scheduler:
     @property
     def ties(self) -> Ties:
         """The rule that breaks ties."""
-        return self._decider.ties
+        return self._decider.plain.ties
 
     def pods(self) -> Iterable[Pod]:
         """The newest version of every pod."""
@@ -192,7 +192,7 @@ class Scheduler:
 
     def look(self, pod: Pod, profile: Profile) -> Decision:
         """Decide about a pod on request; nothing changes, and no extender is called."""
-        return self._decider.look(pod, profile)
+        return self._decider.plain.look(pod, profile)
 
     @property
     def binding(self) -> int:
@@ -321,7 +321,8 @@ class Scheduler:
     def _trim(self) -> None:
         self._former_actions = self._at_work(self._former_actions)
         if self._trimmer.tidy(self.cache.columns):
-            self._decider.drop_answers()
+            # The columns that kept answers refer to were trimmed.
+            self._decider.plain.drop_answers()
 
     # --- the loop -------------------------------------------------------------------------------
 
@@ -356,7 +357,7 @@ class Scheduler:
         Watches may read less often meanwhile. They catch up before the next decision.
         """
         self._pod_ready.clear()
-        self._client.let_watches_rest()
+        self._client.pace.let_rest()
         ready = self.queue.next_ready_at()
         seconds = None if ready is None else max(ready - self._clocks.steady(), 0.0)
         try:
@@ -364,7 +365,7 @@ class Scheduler:
                 await self._pod_ready.wait()
         except TimeoutError:
             pass
-        await self._client.catch_up()
+        await self._client.pace.catch_up()
 
     async def _attempt(self, turn: Turn) -> None:
         """Decide about one pod, then bind it or handle the failure."""
@@ -495,7 +496,7 @@ class Scheduler:
         except ConfigError:
             raise
         except Exception as bug:  # noqa: BLE001  whatever one group does, the others are decided
-            self._decider.drop_everything_kept()
+            self._decider.plain.drop_everything_kept()
             self._crashes.note(f"pod group {group.key}", bug)
             for observer in self._observers:
                 observer.crashed(pods[0])
@@ -511,7 +512,7 @@ class Scheduler:
         except ConfigError:
             raise
         except Exception as bug:  # noqa: BLE001  whatever one pod does, the others are decided
-            self._decider.drop_everything_kept()  # answers may have been kept by halves
+            self._decider.plain.drop_everything_kept()  # answers may have been kept by halves
             self._crashes.note(pod.key, bug)
             for observer in self._observers:
                 observer.crashed(pod)

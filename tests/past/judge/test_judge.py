@@ -308,6 +308,6 @@ def test_judging_leaves_the_rule_for_ties_where_it_is(ties: str) -> None:
         judge.feed(change)
     judge.advance()
 
-    found = {judge.decided(pod("q")).node for _ in range(10)}
+    found = {judge.cluster.decided(pod("q")).node for _ in range(10)}
 
     assert len(found) == 1

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from podium.cluster.queue.entities import Turn
     from podium.cluster.verification import Verification
     from podium.engine.framework.decision import Decision
-    from podium.engine.framework.profile import Profile
     from podium.objects.kinds.pod import Pod
     from podium.past.format.reading import Entry
     from podium.past.judge.agreement import Agreement
@@ -130,16 +129,17 @@ class Judge:
         #: A pod whose binding was refused is tried again after this time at the earliest.
         backoff = rules.behaviour.queue.backoff
         self._retry_seconds = 0.5 * backoff.initial if backoff is not None else 0.0
-        self._cluster = JudgedCluster(rules, observers, verification)
+        #: The cluster as far as it was followed, and what is decided there.
+        self.cluster = JudgedCluster(rules, observers, verification)
         self._ahead = Ahead()
         self._taken: deque[_Taken] = deque()
         #: Pods that were taken and fit, by uid, although their attempt is reported as failed: it
         #: was made later, at the latest when that report is followed.
         self._postponed: dict[str, _Taken] = {}
         self._position = 0
-        self._hypotheses = Hypotheses(self._cluster)
-        self._refusals = Refusals(self._cluster)
-        self._starts = Starts(self._cluster, self._hypotheses, self._ahead, self._waited_long)
+        self._hypotheses = Hypotheses(self.cluster)
+        self._refusals = Refusals(self.cluster)
+        self._starts = Starts(self.cluster, self._hypotheses, self._ahead, self._waited_long)
         #: Placements whose binding is not followed yet, by uid; None for one that is not judged.
         self._judged: dict[str, Placed | None] = {}
         #: Placements that are different so far, by uid, and what was judged of them.
@@ -160,7 +160,7 @@ class Judge:
     @property
     def state(self) -> ClusterState:
         """The cluster as far as it was followed."""
-        return self._cluster.state
+        return self.cluster.state
 
     @property
     def waiting(self) -> int:
@@ -175,7 +175,7 @@ class Judge:
 
     @property
     def _now(self) -> float:
-        return self._cluster.now
+        return self.cluster.now
 
     def feed(self, change: ObjectChange) -> None:
         """Add the next change; `advance` follows it."""
@@ -206,7 +206,7 @@ class Judge:
 
         False if the order of the queue has to be found out first.
         """
-        self._cluster.now = max(self._now, change.time)
+        self.cluster.now = max(self._now, change.time)
         is_pod = change.kind == "Pod"
         old, new = cast("Pod | None", change.old), cast("Pod | None", change.new)
         if is_pod and old is not None and new is not None and self._is_sign(old, new):
@@ -296,11 +296,11 @@ class Judge:
             self._end(taken)
             return True
         node, gone, at = self._ahead.outcome(pod.uid)
-        if self._cluster.profile(pod).extenders:
+        if self.cluster.profile(pod).extenders:
             self._place_unjudged(taken, node)
             return True
         if taken.decision is None:
-            taken.decision = self.decided(taken.pod)
+            taken.decision = self.cluster.decided(taken.pod)
         decision = taken.decision
         if decision.node is None and (taken.turn is not None or node is None):
             if self._nomination_follows(pod.uid, decision):
@@ -321,7 +321,7 @@ class Judge:
         """Place a pod of a profile with extenders, which cannot be asked in hindsight."""
         if node is not None:
             self._judged[taken.pod.uid] = None
-            self._cluster.place(taken.pod, node, None)
+            self.cluster.place(taken.pod, node, None)
             self._report(Judgement(taken.pod, taken.attempt, None, None, None, self._now))
         self._end(taken)
 
@@ -388,8 +388,8 @@ class Judge:
             return
         decision = taken.decision
         assert decision is not None
-        self._cluster.move_on(decision)
-        profile = self._cluster.profile(taken.pod)
+        self.cluster.move_on(decision)
+        profile = self.cluster.profile(taken.pod)
         result = AttemptResult(taken.pod, decision, profile, taken.attempt, self._now, 0.0, 0.0)
         pod = self.state.pod(taken.pod) or taken.pod
         reported = self._ahead.failure(pod)
@@ -413,32 +413,32 @@ class Judge:
         decision = plain
         found = PlacementComparison(decision.pod, decision.node, node, SAME, time=self._now)
         if decision.node != node:
-            decision = self.decided(pod, recording=True)
+            decision = self.cluster.decided(pod, recording=True)
             found = compare_placement(decision, node, self._now)
         place = self._hypotheses.place(pod, node, self._position, taken.attempt, bound_at)
         listed = self._starts.listed.pop(pod.uid, "")
         if found.kind == DIFFERENT:
-            found = _as_good(found, LOOKED_AT, self._cluster.looked_at.explained(pod, node))
+            found = _as_good(found, LOOKED_AT, self.cluster.looked_at.explained(pod, node))
         if found.kind == DIFFERENT:
             listed = self._hypotheses.explained(place, self._ahead)
         if found.kind != LOOKED_AT:
             found = _as_good(found, OTHER_ORDER, listed)
-        profile = self._cluster.profile(pod)
+        profile = self.cluster.profile(pod)
         needed = self._min_count(pod)
         judgement = Judgement(pod, taken.attempt, found, decision, profile, self._now, needed)
         if found.kind == DIFFERENT:
             suspects = self._refusals.suspects_of(place)
-            seldom = self._cluster.looked_at.seldom(pod, node)
+            seldom = self.cluster.looked_at.seldom(pod, node)
             unsure = bool(self._unseen)
             self._keep(_Open(place, judgement, plain, suspects, seldom, unsure=unsure))
         else:
             self._report(judgement)
         self._refusals.placed(place, late=bound_at - self._now > self._retry_seconds)
-        self._cluster.looked_at.note(pod, node)
-        self._cluster.move_on(decision)
+        self.cluster.looked_at.note(pod, node)
+        self.cluster.move_on(decision)
         self._hypotheses.placed(place)
         self._judged[pod.uid] = place
-        self._cluster.place(pod, node, decision)
+        self.cluster.place(pod, node, decision)
         self._end(taken)
         self._end_doubts(pod.uid)
 
@@ -500,14 +500,6 @@ class Judge:
         namespace, _, name = pod.group.partition("/")
         group = self.state.cache.columns.catalog.pod_groups.get(name, namespace)
         return None if group is None else group.min_count
-
-    def decided(self, pod: Pod, *, recording: bool = False) -> Decision:
-        """Decide about a pod in the state as it is; no cursor moves."""
-        return self._cluster.decided(pod, recording=recording)
-
-    def look(self, pod: Pod, profile: Profile) -> Decision:
-        """Decide about a pod on request, with everything that led to the decision."""
-        return self._cluster.decider.look(pod, profile)
 
 
 def _as_good(found: PlacementComparison, kind: str, why: str) -> PlacementComparison:
