@@ -135,16 +135,26 @@ class Planner(Protocol):
 
 
 class PodFilter:
-    """Pods of a namespace, if one is given, that match a label selector."""
+    """Pods of a namespace, if one is given, that match a label selector; what happened to them.
 
-    def __init__(self, namespace: str, labels: str) -> None:
+    Of what happened, the kinds in *what* are chosen where *query* is in the pod or the text.
+    """
+
+    def __init__(self, namespace: str, labels: str, query: str = "", what: str = "") -> None:
         try:
             self._selector = parse_selector(labels)
         except SelectorError as error:
             raise ConfigError(
                 f"labels: {error}", hint="app=web or app in (a, b) would do"
             ) from None
-        self._namespace = namespace
+        self._namespace, self._query = namespace, query
+        self._kinds = set(filter(None, what.split(",")))
+
+    def chooses(self, pod: str, labels: Mapping[str, str], kind: str, text: str) -> bool:
+        """Whether something that happened to a pod is chosen."""
+        if self._kinds and kind not in self._kinds:
+            return False
+        return (self._query in pod or self._query in text) and self.matches(pod, labels)
 
     def matches(self, key: str, labels: Mapping[str, str]) -> bool:
         """Whether the pod `namespace/name` with these labels is chosen."""
@@ -272,15 +282,8 @@ class PageData:
         self, at: float, query: str, namespace: str, labels: str, what: str
     ) -> Data:
         """What happened to pods up to a moment, the newest first."""
-        chosen = PodFilter(namespace, labels)
-        kinds = set(filter(None, what.split(",")))
-
-        def wanted(pod: str, labels: Mapping[str, str], kind: str, text: str) -> bool:
-            if kinds and kind not in kinds:
-                return False
-            return (query in pod or query in text) and chosen.matches(pod, labels)
-
-        return await self._recorded().happened(at, wanted)
+        chosen = PodFilter(namespace, labels, query, what)
+        return await self._recorded().happened(at, chosen.chooses)
 
     async def decision_at(self, at: float, namespace: str, name: str) -> Data | None:
         """The last decision about a pod up to a moment, as it was made; None if there is none."""
@@ -308,28 +311,16 @@ class PageData:
 
     def timeline(self, query: str, namespace: str, labels: str, what: str) -> Data:
         """What happened to pods, the newest first, of a namespace and by labels and kinds."""
-        chosen = PodFilter(namespace, labels)
-        kinds = set(filter(None, what.split(",")))
-        found: list[Data] = []
-        matching = 0
-        for entry in reversed(self._activity.timeline):
-            if kinds and entry.what not in kinds:
-                continue
-            if query not in entry.pod and query not in entry.text:
-                continue
-            if chosen.matches(entry.pod, entry.labels):
-                matching += 1
-                if len(found) < LISTED:
-                    found.append(
-                        {
-                            "at": entry.at,
-                            "what": entry.what,
-                            "pod": entry.pod,
-                            "text": entry.text,
-                            "node": entry.node,
-                        }
-                    )
-        return {"entries": found, "matching": matching, "namespaces": self._namespaces()}
+        chosen = PodFilter(namespace, labels, query, what)
+        matching = [
+            each
+            for each in reversed(self._activity.timeline)
+            if chosen.chooses(each.pod, each.labels, each.what, each.text)
+        ]
+        found = [msgspec.structs.asdict(each) for each in matching[:LISTED]]
+        for each in found:
+            del each["labels"]
+        return {"entries": found, "matching": len(matching), "namespaces": self._namespaces()}
 
     def _namespaces(self) -> list[str]:
         """The namespaces of the pods in the timeline and of those that wait."""
