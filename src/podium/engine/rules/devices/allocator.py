@@ -300,7 +300,7 @@ class Allocator:
             found += [
                 _Candidate(device, pool)
                 for device in pool.devices
-                if self._is_selectable(key, wanted, device)
+                if self._check_selectors(key, wanted, device)
                 and not self._lacking_at_all(wanted, device, where)
             ]
         return found
@@ -376,7 +376,7 @@ class Allocator:
             candidate = self._candidates[place]
             if isinstance(candidate, DevicePool):
                 raise AllocationError(f"pool {candidate.id.pool} is invalid: {candidate.invalid}")
-            if not self._is_possible(key, wanted, candidate.device):
+            if not self._check_device(key, wanted, candidate.device):
                 continue
             if not self._choose(key, wanted, candidate, must=False):
                 continue
@@ -401,22 +401,22 @@ class Allocator:
         requests = self._claims[key.claim].spec.devices.requests or ()
         return requests[key.request]
 
-    def _is_possible(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
-        """What can be said of a device before it is chosen: in use, selectors, capacity."""
+    def _check_device(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
+        """Check a device before it is chosen: use, selectors, capacity. What is wrong is noted."""
         if wanted.admin_access:
             if key.claim in self._taken[device.id]:
                 self._note(key, wanted, device, "already chosen for this claim")
                 return False
-        elif not self._is_free(key, wanted, device):
+        elif not self._check_use(key, wanted, device):
             return False
-        if not self._is_selectable(key, wanted, device):
+        if not self._check_selectors(key, wanted, device):
             return False
         if lacking := self._lacking(wanted, device):
             self._note(key, wanted, device, lacking)
             return False
         return True
 
-    def _is_free(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _check_use(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         if self._in_use.is_taken(device.id):
             self._note(key, wanted, device, "in use")
             return False
@@ -425,8 +425,8 @@ class Allocator:
             return False
         return True
 
-    def _is_selectable(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
-        """Whether the selectors of class and request match, and the device is for this node."""
+    def _check_selectors(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
+        """Check that the selectors of class and request match, and that it is for this node."""
         if device.device.binding_conditions and not self._features.binding_conditions:
             self._note(key, wanted, device, "has binding conditions, which are not supported")
             return False
@@ -496,7 +496,7 @@ class Allocator:
         *must*: no other device will do, so that a violated constraint is an error.
         """
         device = candidate.device
-        if must and not self._is_free_to_take(key, wanted, device):
+        if must and not self._check_chosen(key, wanted, device):
             return False
         choice = _Choice(candidate, wanted)
         counts = device.consumes and self._features.partitions
@@ -541,9 +541,9 @@ class Allocator:
             choice.constraints += 1
         return ""
 
-    def _is_free_to_take(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
+    def _check_chosen(self, key: RequestKey, wanted: _Wanted, device: OfferedDevice) -> bool:
         if not wanted.admin_access:
-            return self._is_free(key, wanted, device)
+            return self._check_use(key, wanted, device)
         if not self._is_shareable(device) and key.claim in self._taken[device.id]:
             self._note(key, wanted, device, "already chosen for this claim")
             return False
