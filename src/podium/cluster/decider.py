@@ -53,7 +53,7 @@ def ignore_step(step: str) -> None:
 class Decider:
     """Decides about pods, one at a time."""
 
-    #: What new deciders verify where they are told nothing else.
+    #: What new deciders verify unless the caller says it.
     usual_verification: Callable[[], Verification | None] = staticmethod(lambda: None)
 
     def __init__(

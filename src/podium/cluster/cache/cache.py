@@ -242,7 +242,7 @@ class Cache:
         elif assumed is None:
             raise CacheError(f"pod {pod.uid} was already in added state")
         elif assumed != pod.spec.node_name:
-            # Another scheduler bound it elsewhere; on the assumed node the assumed copy stays.
+            # Another scheduler bound it elsewhere; on the same node, the assumed copy stays.
             self.columns.remove_pod(pod.uid)
             self.columns.add_pod(pod)
 

@@ -89,7 +89,7 @@ class Waiting:
     #: Since when it is queued, or was last tried.
     since: float
     attempts: int
-    #: Until when it rests, whatever happens; None if it does not rest.
+    #: Until when it backs off, whatever happens; None if it does not.
     backoff_until: float | None
     #: From when on it is tried again without an event; None if it is not.
     retried_at: float | None

@@ -1,7 +1,7 @@
 """The queue where pods of a group wait together: an entity is a pod, or a group with its pods.
 
-Pods of a group are never queued alone. A group whose cycle failed rests, and is tried again when
-its rest is over: no event wakes it before, because no plugin rejects a group.
+Pods of a group are never queued alone. A group whose cycle failed backs off, and is tried again
+when that is over: no event wakes it before, because no plugin rejects a group.
 
 Upstream: backend/queue/scheduling_queue.go, Kubernetes v1.37, without composite groups.
 """
@@ -299,7 +299,7 @@ class GroupQueue(SchedulingQueue):
     def _join(self, queued: QueuedPod, now: float, *, failed: bool = False) -> Pool:
         """Let a pod, which is in no pool, wait with its group.
 
-        A group of one pod that has *failed*, because it was not bound, rests as that pod does.
+        A group of one pod that has *failed*, because it was not bound, backs off as that pod does.
         """
         key = self._group_of[queued.key] = queued.pod.group
         group = self._groups.get(key)

@@ -1,8 +1,8 @@
-"""The pools of the queue: pods that rest, that wait for an event, and that are tried right now.
+"""The pools of the queue: pods in backoff, pods that wait for an event, and pods tried right now.
 
-The rest of a pod doubles with every failure up to a maximum. Its end is cut to whole seconds, and
-a pod still rests during the second in which it ends, so that pods whose rest ends within the same
-second wake together and the best of them goes first.
+The backoff of a pod doubles with every failure up to a maximum. Its end is cut to whole seconds,
+and that second still belongs to it: pods whose backoff ends within the same second become active
+together, and the best of them goes first.
 
 Upstream: backend/queue/backoff_queue.go, active_queue.go, Kubernetes v1.36. v1.13 with pod priority
 has no backoff.
@@ -26,7 +26,7 @@ _NANOS = 10**9
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """How long a pod rests after a failure; a maximum of 0 means not at all."""
+    """How long a pod backs off after a failure; a maximum of 0 means not at all."""
 
     initial: float = 1.0
     maximum: float = 10.0
@@ -78,26 +78,26 @@ class BackoffPool:
         self._failed: KeyedHeap[Entity] = KeyedHeap()
 
     def __len__(self) -> int:
-        """The number of resting pods."""
+        """The number of pods in backoff."""
         return len(self._rejected) + len(self._failed)
 
     def expiry(self, queued: Entity) -> float:
-        """The second in which the pod's rest ends; `NEVER` if it need not rest."""
+        """The second in which the pod's backoff ends; `NEVER` if it has none."""
         return self._backoff.expiry(queued)
 
     def must_rest(self, queued: Entity, now: float) -> bool:
-        """Whether the pod's rest is not over."""
+        """Whether the pod's backoff is not over."""
         return self._backoff.rests(self._backoff.expiry(queued), now)
 
     def get(self, key: str) -> Entity | None:
-        """The resting pod under this key."""
+        """The pod in backoff under this key."""
         return self._rejected.get(key) or self._failed.get(key)
 
     def put(self, queued: Entity, rank: Rank) -> None:
-        """Let a pod rest; *rank* orders those that wake in the same second."""
+        """Let a pod back off; *rank* orders those whose backoff ends in the same second."""
         expiry = self._backoff.expiry(queued)
         if queued.rests_apart:
-            # The order of arrival alone: a failed pod's priority does not shorten its rest.
+            # The order of arrival alone: a failed pod's priority does not shorten its backoff.
             self._failed.put(queued.key, queued, (expiry, *rank[2:]))
         else:
             self._rejected.put(queued.key, queued, (expiry, *rank))
@@ -108,11 +108,11 @@ class BackoffPool:
 
     @property
     def any(self) -> bool:
-        """Whether any pod rests."""
+        """Whether any pod is in backoff."""
         return bool(self._rejected.members or self._failed.members)
 
     def pop_rested(self, now: float) -> list[Entity]:
-        """Take out every pod whose rest is over."""
+        """Take out every pod whose backoff is over."""
         rested = []
         for heap in (self._rejected, self._failed):
             while (first := heap.peek()) and not self.must_rest(first, now):
@@ -121,7 +121,7 @@ class BackoffPool:
         return rested
 
     def pop_early(self) -> Entity | None:
-        """Take out the rejected pod that would wake first, although its rest goes on."""
+        """Take out the rejected pod whose backoff ends first, although it goes on."""
         return self._rejected.pop()
 
     def has_early(self) -> bool:

@@ -1,6 +1,6 @@
 """Pods waiting for a node.
 
-A pod is in one place: *active* (to be tried now), *backoff* (tried, resting), *unschedulable*
+A pod is in one place: *active* (to be tried now), *backoff* (tried not long ago), *unschedulable*
 (waits until an event could help, or is gated) or *in flight* (being scheduled or bound). `pop`
 takes the best active pod; its turn ends with `requeue` or `done`. Which event wakes which pod is
 not decided here but by the rule set (`podium.cluster.wakeups.wakeups`).
@@ -63,7 +63,7 @@ class QueueOptions:
     #: How long a pod may wait for an event, and how often that is looked at.
     longest_wait: float = 60.0
     flush_interval: float = 30.0
-    #: Whether a resting pod is tried early when no other is active.
+    #: Whether a pod in backoff is tried early when no other is active.
     pop_resting: bool = False
     #: Whether a nomination survives an update of the pod that does not know of it.
     keep_unwritten_nominations: bool = False

@@ -85,7 +85,7 @@ class Profile:
     #: `cursors`: zones in turn, with cursors that stay where they are; `list`: one list of nodes,
     #: zones in turn, taken up where the last pod stopped.
     node_order: str = "cursors"
-    #: Whether the errors of all nodes are told, or only that of the first.
+    #: Whether the errors of all nodes are reported, or only that of the first.
     all_errors: bool = True
     #: Whether waiting pods go by priority; otherwise in the order of arrival.
     by_priority: bool = True

@@ -78,7 +78,7 @@ class Tally:
         sparse: SparseLimits = SPARSE,
         presence: Presence | None = None,
     ) -> None:
-        """*presence* is told when it begins to count pods, and when it ceases to."""
+        """*presence* notes when it begins to count pods, and when it ceases to."""
         self._most_rows = sparse.most_rows
         self._presence = presence or Presence()
         #: Whether some total was asked for that is not kept, so that any change may end it.
@@ -330,7 +330,7 @@ class LabelSet:
         terminating: bool,
         presence: Presence | None = None,
     ) -> None:
-        """*presence* is told when there is a first such pod, and when there is none any more."""
+        """*presence* notes when the first of these pods comes, and when the last one leaves."""
         self._presence = presence or Presence()
         self.namespace = namespace
         self.labels = labels

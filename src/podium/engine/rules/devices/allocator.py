@@ -738,7 +738,7 @@ def first_mismatch(
 ) -> int | None:
     """The first selector that does not match a device; errors name *where* the selector is.
 
-    *evaluated* is told the effort of each evaluation. *names_device*: runtime errors name the
+    *evaluated* gets the effort of each evaluation. *names_device*: runtime errors name the
     device and say what would help.
     """
     for number, selector in enumerate(selectors or ()):

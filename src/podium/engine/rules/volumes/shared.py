@@ -31,7 +31,7 @@ def class_name(item: PersistentVolume | PersistentVolumeClaim) -> str:
     return item.spec.storage_class_name or ""
 
 
-def told_by_drivers(at: Rows[K], key: str, told: Callable[[CsiNode], bool]) -> Flags[K]:
+def told_by_drivers(at: Rows[K], key: str, has: Callable[[CsiNode], bool]) -> Flags[K]:
     """Rows whose CSINode has a property; rows without a CSINode do not have it.
 
     *key* names the property: the rows are found once, and again when a CSINode or the rows change.
@@ -40,7 +40,7 @@ def told_by_drivers(at: Rows[K], key: str, told: Callable[[CsiNode], bool]) -> F
 
     def find() -> np.ndarray:
         flags = np.zeros(view.nodes.capacity, np.int64)
-        named = (view.nodes.row_of.get(n.name) for n in view.catalog.csi_nodes if told(n))
+        named = (view.nodes.row_of.get(n.name) for n in view.catalog.csi_nodes if has(n))
         flags[[row for row in named if row is not None]] = 1
         return flags
 
@@ -51,6 +51,6 @@ def told_by_drivers(at: Rows[K], key: str, told: Callable[[CsiNode], bool]) -> F
 
     def one(row: OneRow) -> int:
         node = view.catalog.csi_nodes.get(row.name)
-        return int(node is not None and told(node))
+        return int(node is not None and has(node))
 
     return at.either(many, one) == 1
