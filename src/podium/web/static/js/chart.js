@@ -56,7 +56,10 @@ export function TimeChart({ label, times, series, height, at = null, choose = nu
   const highest = (side) => Math.max(1, ...series.flatMap((each) => (Boolean(each.right) === side ? each.values : []))) * 1.1;
   const tops = { false: highest(false), true: highest(true) };
   const y = (value, side) => height - FOOT - ((height - FOOT - TOP) * value) / tops[side];
-  const timeAt = (event) => first + ((last - first) * (event.offsetX - SIDE)) / Math.max(1, right - SIDE);
+  const timeAt = ({ clientX }) => {
+    const across = clientX - place.current.getBoundingClientRect().left;
+    return first + ((last - first) * (across - SIDE)) / Math.max(1, right - SIDE);
+  };
   const point = (event) => {
     const time = timeAt(event);
     setPointed(times.reduce((best, each, i) => (Math.abs(each - time) < Math.abs(times[best] - time) ? i : best), 0));
