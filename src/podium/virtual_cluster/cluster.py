@@ -116,7 +116,7 @@ class SimulatedCluster:
     """A cluster on virtual time; use it in a `with`.
 
     Its methods are called from outside the event loop: `run_for`, `run_until` and `run_until_quiet`
-    let virtual time pass, and between two such calls nothing moves.
+    let virtual time pass. Between two of these calls nothing moves.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class SimulatedCluster:
         """An empty cluster; *seed* decides uids, generated names and jitter.
 
         *start* is the wall clock at the beginning in seconds since 1970. *kubelet* says how long
-        pods take to start and stop, and how long pods of jobs run; an annotation of a pod
-        (`lab.podium/run-seconds`) says that for one pod. Without *controllers* nothing happens
+        pods take to start and stop, and how long pods of jobs run. The annotation
+        `lab.podium/run-seconds` says that for one pod. Without *controllers* nothing happens
         to pods after they are bound; the controllers of *without* do not run, those of *also* run
         beside the others. Nothing may be written for *settle_seconds* before the cluster counts as
         quiet. *warn* is called with failed syncs of controllers.
@@ -172,7 +172,7 @@ class SimulatedCluster:
         return self.loop.time()
 
     def rng(self, name: str) -> random.Random:
-        """A source of randomness of its own for the part called *name*."""
+        """A source of randomness for the part called *name*."""
         return random.Random(f"{self.seed}/{name}")  # noqa: S311  a simulation, not a secret
 
     # --- contents ---------------------------------------------------------------------------
@@ -281,10 +281,10 @@ class SimulatedCluster:
     def run_until_quiet(self, limit_seconds: float = 86_400.0) -> bool:
         """Let time pass until nothing more happens by itself; False if *limit_seconds* are over.
 
-        Quiet means: no controller has anything to do, now or later (a running pod with an end is
-        something to do), no scheduler has a pod to attempt, to rest or to bind, and no object was
-        written for `settle_seconds`. What a clock does anyway does not count: the next tick of a
-        cron job, the next look of an autoscaler, a deadline of a job, retries after minutes.
+        A cluster is quiet when no controller has a key that is due, now or later; a running pod
+        with an end has one. No scheduler has a pod that it attempts, that waits in backoff, or that
+        it binds. No object was written for `settle_seconds`. Keys that wait for a clock do not
+        count: the next tick of a cron job, a deadline of a job, retries after minutes.
         `last_change` is the time of the last write before.
         """
         end = self.time + limit_seconds

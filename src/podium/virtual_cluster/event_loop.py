@@ -2,8 +2,8 @@
 
 Time stands still while callbacks run. When no callback is ready, it jumps to the next timer, so an
 hour in which little happens takes milliseconds. The loop reads no clock and waits for nothing
-outside the process: the same program makes the same calls in the same order at the same virtual
-times.
+outside the process. The same program therefore makes the same calls in the same order at the same
+virtual times.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
         return self.call_soon(callback, *args, context=context)
 
 
-#: The wall clock when a simulation begins, unless told otherwise: 2026-01-01T00:00:00Z.
+#: The default of the wall clock at the beginning: 2026-01-01T00:00:00Z.
 START: Final = 1_767_225_600.0
 
 
 class VirtualClock:
-    """One machine's time: the wall clock of the loop, with an error of its own.
+    """One machine's time: the wall clock of the loop, with the error of this machine.
 
     It is the clock of the lab's controllers and of the registry; `clocks` are those of a scheduler.
     `rate` is the speed of the machine's clocks compared with the loop: 1.01 runs 1 % fast.

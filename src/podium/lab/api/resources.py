@@ -138,7 +138,7 @@ _PDB = "poddisruptionbudgets.policy"
 _NO_COLLECTION = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 _IDLE_WEBHOOKS = "the lab calls no webhooks: this configuration is kept and idle"
-#: Kinds that the lab keeps and never acts on, and what a client is told about them.
+#: Kinds that the lab keeps and never acts on, with the warning that a client gets.
 IDLE: Mapping[str, str] = {
     "APIService": "the lab has no other API servers behind it: this APIService is kept and idle",
     "MutatingWebhookConfiguration": _IDLE_WEBHOOKS,

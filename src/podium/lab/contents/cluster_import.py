@@ -1,9 +1,8 @@
 """Objects of another cluster, stored as they were there: with uid, times and status.
 
-A snapshot holds only the fields that scheduling reads. Fields that controllers need besides are
-derived from other objects: the template of a workload from one of its pods, the state of
-containers from the phase of their pod. Pods that were read from JSON stay text until one of them
-is needed whole (`PodTexts`).
+A snapshot has only the fields that scheduling reads. Other fields that controllers need are
+derived: the template of a workload from one of its pods, the state of containers from the phase of
+their pod. Pods that were read from JSON stay text until one of them is needed whole (`PodTexts`).
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def _template(pod: JsonObject, kind: str) -> JsonObject:
 
 
 def _claim_templates(pod: JsonObject) -> list[JsonObject]:
-    """Templates of the claims that a pod of a stateful set has of its own.
+    """Templates of the claims that belong to one pod of a stateful set.
 
     Their names matter: the claims exist, and the pods that are created anew use them again.
     """
@@ -202,8 +201,8 @@ _PLAIN_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 class PodTexts:
     """The pods among some documents that can be kept as text, and all other documents.
 
-    A pod whose fields are not all as an API server writes them is among the others: it is loaded
-    like any other object, which tells what is wrong with it.
+    A pod with a field that no API server writes is among the others. It is loaded like any other
+    object, and the error says what is wrong with it.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
 """The demo clusters: an online shop in three zones that uses most rules of the scheduler.
 
 There are twelve nodes of three sizes; two with GPUs and one for payments are tainted. The frontend
-spreads over zones, the replicas of the cache have anti-affinity to each other, the API server has
-affinity to the cache, an agent is a daemon set, low-priority reports fill the remaining resources,
-and one training pod asks for more GPUs than any node has. In the GPU corner pods get devices by
-resource claims; one claim asks for more memory than any device has. The checkout is created some
+spreads over zones. The replicas of the cache have anti-affinity to each other, and the API server
+has affinity to the cache. An agent is a daemon set. Low-priority reports fill the remaining
+resources. One training pod asks for more GPUs than any node has. In the GPU corner pods get devices
+by resource claims; one claim asks for more memory than any device has. The checkout is created some
 seconds later; its priority is higher than that of the reports, which it preempts.
 
 The shop for predicates and priorities has the same nodes. Its frontend spreads by its service, its

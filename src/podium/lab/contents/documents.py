@@ -72,7 +72,7 @@ _head = msgspec.json.Decoder(_Head)
 def documents(
     data: bytes, where: str = "", parse_yaml: ParseYaml = yaml_text.documents
 ) -> Iterator[Document]:
-    """The objects in the text of a file; the items of lists are objects of their own.
+    """The objects in the text of a file, those in lists included.
 
     *parse_yaml* gives the documents of YAML text; they may have been parsed before.
     """

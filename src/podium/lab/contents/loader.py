@@ -246,7 +246,7 @@ def _create_missing_namespaces(
 def _create_storage_classes(
     registry: Registry, served: Sequence[tuple[Resource, Document]]
 ) -> None:
-    """Create the lab's storage classes, unless the cluster has some of its own."""
+    """Create the storage classes of the lab, unless the cluster has storage classes."""
     if any(resource.kind == "StorageClass" for resource, _ in served) or registry.list(
         "StorageClass"
     ):

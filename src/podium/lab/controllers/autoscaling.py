@@ -247,7 +247,7 @@ class HorizontalAutoscaler(Controller[Key]):
     def _stabilized(
         self, key: Key, current: int, proposed: int, up: JsonObject, down: JsonObject
     ) -> int:
-        """The recommendation that held long enough: down by the highest, up by the lowest."""
+        """The replicas after stabilization: down to the highest, up to the lowest in the window."""
         now = self.cluster.now()
         down_window = down.get("stabilizationWindowSeconds", _DOWN_WINDOW)
         up_window = up.get("stabilizationWindowSeconds", 0)

@@ -6,8 +6,8 @@ allocated devices with binding conditions the driver reports all of them as true
 
 `podium lab --devices` writes devices as `8,model=h100,memory=80Gi,nodes=4`: first the number of
 devices of each node, then settings. `driver`, `class`, `resource`, `nodes` and `label` say whose
-they are and where; every other name is a capacity, if its value is an amount with a unit, or an
-attribute: true or false, a whole number, a version (1.2.3) or text.
+they are and where. Every other name is a capacity if its value is an amount with a unit. Otherwise
+it is an attribute: true or false, a whole number, a version (1.2.3) or text.
 
 Upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceslice.
 """
@@ -234,7 +234,7 @@ def _slice(name: str, node: JsonObject, driver: str, devices: list[JsonObject]) 
 
 
 def _facts(devices: Sequence[JsonObject]) -> list[Any]:
-    """What the driver says of devices, without what others add, such as taints."""
+    """The fields of devices that the driver writes; taints and other fields come from others."""
     parts = ("name", "attributes", "capacity")
     return [{part: each.get(part) for part in parts if each.get(part)} for each in devices]
 

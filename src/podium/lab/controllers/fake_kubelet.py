@@ -1,8 +1,8 @@
 """The fake kubelet of all nodes: reports bound pods as created, running, finished and deleted.
 
 No container runs. A bound pod is reported as being created and then as running. Pods of jobs, and
-pods with an end of their own, finish after a while. A deleted pod is removed after its stop time,
-and after the sleep of its preStop hooks. Pods on a node that is unreachable are left alone.
+pods with an annotation or a deadline, finish after a while. A deleted pod is removed after its stop
+time, and after the sleep of its preStop hooks. Pods on a node that is unreachable are left alone.
 
 The status that a kubelet writes is made by pure functions of a pod.
 

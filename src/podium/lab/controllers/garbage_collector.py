@@ -8,13 +8,13 @@ Upstream: pkg/controller/garbagecollector.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from podium.lab.api.resources import BY_NAME, RECORDS_ONLY, STORED
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import (
-    Key,
+    ObjectPlace,
     is_terminating,
     key_of,
     remove_owner,
@@ -29,13 +29,6 @@ MISSING_OWNERS: Final = ("kube-system", "podium-lab-world")
 MISSING_OWNERS_FIELD: Final = "owners-elsewhere"
 #: Seconds until a dependent is checked whose owner is unknown: the owner may be created next.
 _UNKNOWN_OWNER_DELAY: Final = 0.05
-
-
-class ObjectPlace(NamedTuple):
-    """Where an object is found, whatever its uid."""
-
-    kind: str
-    key: Key
 
 
 class GarbageCollector(Controller[str | ObjectPlace]):

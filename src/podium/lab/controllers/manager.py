@@ -1,4 +1,4 @@
-"""The controller manager: tells controllers of every write and syncs the keys they enqueue."""
+"""The controller manager: calls controllers for every write and syncs the keys they enqueue."""
 
 from __future__ import annotations
 

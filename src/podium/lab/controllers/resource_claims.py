@@ -11,13 +11,14 @@ Upstream: pkg/controller/resourceclaim.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from podium.lab.api.status import StatusError
 from podium.lab.controllers.framework.cluster import Cluster, deep_copy
 from podium.lab.controllers.framework.controller import Controller, changed
 from podium.lab.controllers.framework.object_fields import (
     Key,
+    ObjectPlace,
     annotation,
     is_terminating,
     key_of,
@@ -35,15 +36,8 @@ _MOST_CONSUMERS: Final = 256
 _LONGEST_PREFIX: Final = 57
 
 
-class ClaimWork(NamedTuple):
-    """What is synced: a pod, whose claims are made, or a claim, which is released."""
-
-    kind: str
-    key: Key
-
-
-class ResourceClaimController(Controller[ClaimWork]):
-    """Makes and releases claims. Its keys are pods with claims, and claims."""
+class ResourceClaimController(Controller[ObjectPlace]):
+    """Makes and releases claims. Its keys are pods, whose claims it makes, and claims."""
 
     name: ClassVar = "resource-claim-controller"
 
@@ -68,9 +62,9 @@ class ResourceClaimController(Controller[ClaimWork]):
         self._follow(old, new)
         if new is None or not _may_run(new):
             for key in _claims_of(pod):
-                self.enqueue(ClaimWork("ResourceClaim", key))
+                self.enqueue(ObjectPlace("ResourceClaim", key))
         if new is not None and not is_terminating(new):
-            self.enqueue(ClaimWork("Pod", key_of(new)))
+            self.enqueue(ObjectPlace("Pod", key_of(new)))
 
     def _on_listed_pods(self, pods: LabPods) -> None:
         for pod in pods.all.values():
@@ -102,16 +96,16 @@ class ResourceClaimController(Controller[ClaimWork]):
             if not made:
                 del self._made[owner[1]]
         if new is not None:
-            self.enqueue(ClaimWork("ResourceClaim", key))
+            self.enqueue(ObjectPlace("ResourceClaim", key))
         for pod in self._by_claim.get(key, ()):
-            self.enqueue(ClaimWork("Pod", pod))
+            self.enqueue(ObjectPlace("Pod", pod))
 
     def _on_template(self, old: JsonObject | None, new: JsonObject | None) -> None:
         if old is None and new is not None:
             for pod in self._by_template.get(key_of(new), ()):
-                self.enqueue(ClaimWork("Pod", pod))
+                self.enqueue(ObjectPlace("Pod", pod))
 
-    def sync(self, key: ClaimWork) -> None:
+    def sync(self, key: ObjectPlace) -> None:
         """Make the claims of a pod, or release a claim that is not needed."""
         if key.kind == "Pod":
             self._sync_pod(key.key)

@@ -6,11 +6,12 @@ pvprotection, component-helpers/storage/volume.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from podium.lab.controllers.framework.cluster import Cluster
 from podium.lab.controllers.framework.controller import Controller, changed, no_listed_pods
 from podium.lab.controllers.framework.object_fields import (
+    ObjectPlace,
     annotation,
     is_terminating,
     key_of,
@@ -119,21 +120,11 @@ def _bytes(text: str) -> int:
         return 0
 
 
-class ClaimKey(NamedTuple):
-    """The key of a persistent volume claim."""
+class PersistentVolumeController(Controller[ObjectPlace]):
+    """Binds claims and volumes to each other, and releases those that are deleted.
 
-    namespace: str
-    name: str
-
-
-class VolumeKey(NamedTuple):
-    """The key of a persistent volume."""
-
-    name: str
-
-
-class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
-    """Binds claims and volumes to each other, and releases those that are deleted."""
+    Its keys are claims and volumes.
+    """
 
     name: ClassVar = "persistentvolume-controller"
 
@@ -154,17 +145,20 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
         terminating.pop(name, None)
         if new is not None and is_terminating(new):
             terminating[name] = None
-        self.enqueue(ClaimKey(namespace, name))
+        self._enqueue_claim(namespace, name)
         volume = claim["spec"].get("volumeName")
         if new is None and volume:
-            self.enqueue(VolumeKey(volume))
+            self.enqueue(ObjectPlace("PersistentVolume", ("", volume)))
+
+    def _enqueue_claim(self, namespace: str, name: str) -> None:
+        self.enqueue(ObjectPlace("PersistentVolumeClaim", (namespace, name)))
 
     def _on_volume(self, old: JsonObject | None, new: JsonObject | None) -> None:
         volume = changed(old, new)
-        self.enqueue(VolumeKey(volume["metadata"]["name"]))
+        self.enqueue(ObjectPlace("PersistentVolume", key_of(volume)))
         reference = (volume["spec"].get("claimRef") or {}) if new is not None else {}
         if reference:
-            self.enqueue(ClaimKey(reference.get("namespace", ""), reference.get("name", "")))
+            self._enqueue_claim(reference.get("namespace", ""), reference.get("name", ""))
         elif new is not None:
             self._enqueue_unbound_claims(volume["spec"].get("storageClassName") or "")
 
@@ -175,23 +169,20 @@ class PersistentVolumeController(Controller[ClaimKey | VolumeKey]):
     def _on_pod(self, old: PodInfo | None, new: PodInfo | None) -> None:
         if old is not None and (new is None or new.finished):
             for name in self._terminating.get(old.key[0], ()):
-                self.enqueue(ClaimKey(old.key[0], name))
+                self._enqueue_claim(old.key[0], name)
 
     def _enqueue_unbound_claims(self, storage_class: str) -> None:
         for claim in self.cluster.list("PersistentVolumeClaim"):
             if storage_class_of(claim) == storage_class and not claim["spec"].get("volumeName"):
-                self.enqueue(ClaimKey(*key_of(claim)))
+                self._enqueue_claim(*key_of(claim))
 
-    def sync(self, key: ClaimKey | VolumeKey) -> None:
+    def sync(self, key: ObjectPlace) -> None:
         """Bind or release a claim, or update the phase of a volume."""
-        if isinstance(key, ClaimKey):
-            claim = self.cluster.get("PersistentVolumeClaim", *key)
-            if claim is not None:
-                self._sync_claim(claim)
-        else:
-            volume = self.cluster.get("PersistentVolume", "", key.name)
-            if volume is not None:
-                self._sync_volume(volume)
+        item = self.cluster.get(key.kind, *key.key)
+        if item is not None and key.kind == "PersistentVolumeClaim":
+            self._sync_claim(item)
+        elif item is not None:
+            self._sync_volume(item)
 
     # Claims
     def _sync_claim(self, claim: JsonObject) -> None:

@@ -79,7 +79,7 @@ _QUALIFIED = {
     "ResourceV1": "resource",
 }
 
-#: The names of the scalar types that have a schema of their own.
+#: The names of the scalar types that have a named schema.
 _NAMED_SCALARS = {
     api_types.TIME: f"{_META}.Time",
     api_types.MICRO_TIME: f"{_META}.MicroTime",
@@ -461,7 +461,7 @@ def _parameter(name: str, where: str, kind: str, spec: SpecVersion) -> JsonObjec
 
 #: The media type of the protocol buffer; the one in requests has an `@` and is invalid.
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-#: The resources whose objects have a type of their own.
+#: The resources whose objects have a type.
 _TYPED = tuple(each for each in TABLE if not each.computed)
 _INFO = {"title": "Kubernetes", "version": f"podium-{__version__}"}
 

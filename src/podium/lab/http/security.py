@@ -1,15 +1,16 @@
 """Access to the lab: only from this machine, with the token, and from no page of another site.
 
-The server listens on loopback, but so do browsers: a page of any site can make a browser send
-requests to a local port, or rebind its own host name to 127.0.0.1. Therefore every request must
-have a loopback address in its `Host` header, a write from a browser must come from the lab's own
-pages, and everything but health and version needs the token: as a bearer token, as a cookie that
-the pages set once, or as the beginning of the path. The last is for kubectl, which sends no bearer
-token over plain HTTP: the server in its kubeconfig is `http://127.0.0.1:PORT/token/TOKEN`.
+The server listens on loopback, where browsers reach it as well. A page of any site can make a
+browser send requests to a local port, or rebind its host name to 127.0.0.1. Every request must
+therefore have a loopback address in its `Host` header, and a write from a browser must come from
+the pages of the lab. Everything but health and version needs the token: as a bearer token, as a
+cookie that the pages set once, or as the beginning of the path. The last is for kubectl, which
+sends no bearer token over plain HTTP. The server in its kubeconfig is
+`http://127.0.0.1:PORT/token/TOKEN`.
 
-`kubectl create token` issues tokens of service accounts: JSON Web Tokens, signed with a key of the
-lab, valid until they expire and as long as the service account exists. The lab has one user, which
-may do everything, and grants every token the same rights.
+`kubectl create token` issues tokens of service accounts. They are JSON Web Tokens, signed with a
+key of the lab, and valid until they expire or the service account is deleted. The lab has one user,
+who may do everything, and grants every token the same rights.
 
 Upstream: pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount,
 pkg/registry/authentication, pkg/registry/authorization.

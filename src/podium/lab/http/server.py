@@ -1,8 +1,8 @@
 """The API server: the REST API over a registry, as an ASGI application.
 
-A request is routed by its path, its body is read and checked, the registry acts, and the response
-is sent in the representation that the client accepts. `security` decides before whether a request
-is served at all.
+The server routes a request by its path, reads and checks its body, and lets the registry act. It
+sends the response in the representation that the client accepts. `security` decides before whether
+a request is served at all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ApiServer:
     ) -> None:
         """Serve the objects of *registry*; *tokens* are those of service accounts.
 
-        `/version` tells the *release*, by which clients and commands know what decides.
+        `/version` has the *release*, by which clients and commands know what decides.
         """
         self.registry = registry
         self.release = release

@@ -1,10 +1,9 @@
 """Watches: every change of a collection as a line of JSON, until the client or a timeout ends it.
 
-A watch is a position in the history of its resource, not a queue: lines that it has not read yet
-are kept once for all watches, already encoded. A write only notifies a `ChangeSignal`, which wakes
-all watches of the resource together and no more often than they can be served; a hundred of them
-that read the same batch share its bytes. A watch that falls behind until its position is compacted
-ends with 410.
+A watch is a position in the history of its resource, not a queue. The history has each object once
+for all watches, already encoded. A write only notifies a `ChangeSignal`, which wakes all watches of
+the resource together, and no more often than they can be served. Watches that read the same batch
+share its bytes. A watch that falls behind until its position is compacted ends with 410.
 
 Upstream: apiserver/pkg/storage/cacher.
 """
@@ -147,7 +146,7 @@ class Watch:
         self._namespace = namespace
         self._selection = selection
         self._line_writer = line_writer
-        #: Whether this watch is sent every event in the bytes that all such watches share.
+        #: Whether this watch sends every event as it is stored; these watches share the bytes.
         self._is_shared = line_writer is None and not namespace and selection.everything
         self._position = 0
 

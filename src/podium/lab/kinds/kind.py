@@ -1,12 +1,12 @@
 """How the objects of one kind are completed, validated and printed.
 
-A kind that has nothing of its own behaves as `KindStrategy()` does.
+A kind that declares nothing behaves as `KindStrategy()` does.
 
 Columns of a table are written as one text, separated by commas. A mark may precede the name of a
-column: `#` for numbers, `?` for booleans, `@` for times, and `*` for priority 1, which kubectl
-prints with `-o wide` only. The path of a field may follow, and what stands for an absent one:
-`Holder=spec.holderIdentity`, `Min Available=spec.minAvailable|N/A`. `Name` and `Age` need no path.
-A row always has the cells of all columns.
+column: `#` for numbers, `?` for booleans, `@` for times, `*` for priority 1. kubectl prints columns
+of priority 1 with `-o wide` only. The path of a field may follow, and what stands for an absent
+one: `Holder=spec.holderIdentity`, `Min Available=spec.minAvailable|N/A`. `Name` and `Age` need no
+path. A row always has the cells of all columns.
 
 Upstream: the strategy.go of each resource in pkg/registry, pkg/printers,
 apimachinery/pkg/util/duration, pkg/labels, apis/meta/v1.

@@ -32,7 +32,7 @@ from podium.lab.kinds import (
 )
 from podium.lab.kinds.kind import CustomStrategy, CustomStrategyWithoutStatus, KindStrategy
 
-#: The kinds with anything of their own, by name.
+#: The kinds that declare anything, by name.
 KINDS: Mapping[str, KindStrategy] = {
     **autoscaler.KINDS,
     **config_map.KINDS,

@@ -1,4 +1,4 @@
-"""Kinds with little of their own: defaults, validation, table.
+"""Kinds that declare little: defaults, validation, table.
 
 Upstream: pkg/apis/coordination, pkg/apis/core, pkg/apis/rbac, pkg/printers/internalversion.
 """

@@ -131,7 +131,7 @@ def _at_key(value: Any, key: str) -> str:
     return _text(value) if value is not None else ""
 
 
-#: The printer of kinds that have none of their own.
+#: The printer of kinds that declare none.
 DEFAULT = Printer("Name, @Created At=metadata.creationTimestamp")
 
 

@@ -3,11 +3,11 @@
 A JSON patch is a list of operations on paths (RFC 6902), with the errors of kube-apiserver. A
 negative index counts from the end of a list, as it does in the library that kube-apiserver uses.
 
-A strategic merge patch merges lists by a key of their items. It may hold directives: `$patch:
-delete` and `$patch: replace` in an object or in an item of a list, `$retainKeys` with the only
-fields to keep, `$setElementOrder/LIST` with the order of items, `$deleteFromPrimitiveList/LIST`
-with values to remove. Unknown fields are merged if they are objects, and replaced if they are
-lists. Upstream: apimachinery/pkg/util/strategicpatch.
+A strategic merge patch merges lists by a key of their items. It may have directives. `$patch:
+delete` and `$patch: replace` stand in an object or in an item of a list. `$retainKeys` lists the
+only fields to keep, `$setElementOrder/LIST` the order of items, `$deleteFromPrimitiveList/LIST` the
+values to remove. Unknown fields are merged if they are objects, and replaced if they are lists.
+Upstream: apimachinery/pkg/util/strategicpatch.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Each writer of an object is a manager, known by its name, the operation (`Apply` or `Update`), the
 version and the subresource it wrote through. `metadata.managedFields` has an entry for each, with
-the fields it owns. Applying a configuration takes ownership of its fields: a field that another
-manager set to another value is a conflict unless forced, and a field that the manager applied
-before and no longer applies is removed if no other manager owns it. Ordinary writes own the fields
-that they changed.
+the fields it owns. Applying a configuration takes ownership of its fields. A field that another
+manager set to another value is a conflict unless forced. A field that the manager applied before
+and no longer applies is removed if no other manager owns it. Ordinary writes own the fields that
+they changed.
 
 Upstream: apimachinery/pkg/util/managedfields, sigs.k8s.io/structured-merge-diff.
 """

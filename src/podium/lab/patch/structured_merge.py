@@ -1,8 +1,8 @@
 """Comparing, merging and pruning objects field by field, as the ownership of fields demands.
 
-A `FieldSchema` states how ownership divides a value: an atomic value has one owner as a whole; an
-object is owned field by field, and an associative list item by item, where an item is known by its
-keys or by its value. Fields that the API does not have are objects if they hold objects, and atomic
+A `FieldSchema` states how ownership divides a value. An atomic value has one owner as a whole. An
+object is owned field by field, an associative list item by item. The keys or the value of an item
+identify it. Fields that the API does not have are objects if their values are, and atomic
 otherwise.
 
 Upstream: sigs.k8s.io/structured-merge-diff (fieldpath, schema, typed).

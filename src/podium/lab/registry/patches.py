@@ -42,7 +42,7 @@ def apply_patch_to(
         return _patched_custom(resource, content_type, before, patch, options)
     new = apply_patch(resource.kind, content_type, before, patch)
     if content_type == STRATEGIC_MERGE_PATCH:
-        # The object stays of its type, whatever the patch says.
+        # The patch cannot change the type of the object.
         new["kind"], new["apiVersion"] = before["kind"], before["apiVersion"]
     _check_identity(new, before)
     new = check_types(resource, new)
@@ -52,7 +52,7 @@ def apply_patch_to(
 
 
 def _check_identity(new: JsonObject, before: JsonObject) -> None:
-    """Refuse a patched object that is of another type, or of which nothing tells what it is.
+    """Refuse a patched object that is of another type, or that has lost its type.
 
     One without a kind is of the kind that it was. One without a version cannot be read.
     """

@@ -1,7 +1,7 @@
 """Resource quotas at admission: a new object must fit into what its namespace has left.
 
-The use so far is `status.used` of the quota, as in a cluster: admission adds what it lets in, and
-the quota controller counts again when objects leave. A quota whose status was not counted yet is
+The use so far is `status.used` of the quota, as in a cluster. Admission adds what it lets in. The
+quota controller counts again when objects leave. A quota whose status was not counted yet is
 counted at once.
 
 Upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go,
@@ -49,7 +49,7 @@ _SERVICE_RESOURCES: Final = frozenset(
 _MUST_BE_SET: Final = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-#: Resources that have a name of their own besides `count/…`.
+#: Resources that have a second name besides `count/…`.
 _LEGACY_COUNTS: Final = frozenset(
     {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"}
 )

@@ -111,13 +111,13 @@ def container_usage(pod: JsonObject) -> dict[str, Amounts]:
     """The usage of each container by its name; an annotation is shared by all containers."""
     containers = pod["spec"].get("containers") or ()
     found: dict[str, Amounts] = {}
-    told = annotated_usage(pod)
+    annotated = annotated_usage(pod)
     for index, container in enumerate(containers):
         requests = amounts((container.get("resources") or {}).get("requests"))
         own: Amounts = {}
         for name in ANNOTATIONS:
-            if name in told:
-                share, rest = divmod(told[name], len(containers))
+            if name in annotated:
+                share, rest = divmod(annotated[name], len(containers))
                 own[name] = share + (rest if index == 0 else 0)
             else:
                 own[name] = requests.get(name, 0)

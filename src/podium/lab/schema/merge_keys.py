@@ -4,8 +4,8 @@ Strategic merge patches read `strategy` and `key`, server-side apply `list_type`
 OpenAPI documents contain all four, so that clients merge as the server does. A list that is not in
 the table is replaced as a whole, and has one owner as a whole.
 
-The two types of patches differ in places: strategic merge identifies a port by its number,
-server-side apply by number and protocol; conditions of jobs merge in the first and are atomic in
+The two types of patches differ in places. Strategic merge identifies a port by its number,
+server-side apply by number and protocol. Conditions of jobs merge in the first and are atomic in
 the second. The table is that of Kubernetes 1.36.
 """
 

@@ -1,8 +1,8 @@
 """Reading objects from JSON, with each field of the type that the API gives it.
 
-The models of `api_types` become msgspec structs, so that one pass of a compiled decoder over the
-bytes of a request checks the types of all its fields. Unknown fields are kept, unless the client
-asks for strict field validation.
+The models of `api_types` become msgspec structs. One pass of a compiled decoder over the bytes of a
+request checks the types of all its fields. Unknown fields are kept, unless the client asks for
+strict field validation.
 
 Go reads `null` as the zero value of the field's type. A null field of an object is the same as an
 absent one. A null element of a list, or entry of a map, is the zero value of its type.

@@ -122,7 +122,7 @@ def _selection(
     return ObjectSelection(wanted, chosen, wanted.empty and not requirements)
 
 
-#: Kinds that have an error of their own for an unknown field.
+#: Kinds with another error for an unknown field.
 _KINDS_WITH_OWN_ERROR = frozenset(
     {"Event", "Namespace", "Node", "Pod", "ReplicationController", "Secret"}
 )

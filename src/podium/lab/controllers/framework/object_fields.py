@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podium.objects.kinds.meta import JsonObject
 
@@ -11,6 +11,13 @@ from podium.objects.kinds.meta import JsonObject
 Key = tuple[str, str]
 
 _NO_CONDITION: Final[JsonObject] = {}
+
+
+class ObjectPlace(NamedTuple):
+    """The kind and the key of an object, which another object may have later."""
+
+    kind: str
+    key: Key
 
 
 def key_of(item: JsonObject) -> Key:

@@ -1,12 +1,12 @@
 """The work queue of all controllers: keys to be synced, each queued at most once.
 
 A key names an object that may need work, not the work itself. It is ready now or at a later time.
-A key whose sync failed waits twice as long each time. A key whose sync took long is held back for
-a multiple of that time, so that a single large object cannot take up all of the time.
+A key whose sync failed waits twice as long each time. A key whose sync took long pauses for a
+multiple of that time. A single large object therefore does not take up all of the time.
 
-A key may also wait for a clock: the next tick of a cron job, the next look of an autoscaler, the
-next retry of a sync that keeps failing. Such keys are due whatever happens in the cluster, and a
-queue that holds no others is idle.
+A key may also wait for a clock: for the next tick of a cron job, the next sync of an autoscaler, or
+the next retry of a sync that keeps failing. The clock alone decides when these keys are due. A
+queue without other keys is idle.
 
 Upstream: client-go/util/workqueue (delaying_queue.go, default_rate_limiters.go).
 """
@@ -73,7 +73,7 @@ class WorkQueue:
     def add_after(self, key: Hashable, seconds: float, *, clock: bool = False) -> None:
         """Make *key* ready in so many seconds, unless it is due sooner.
 
-        With *clock* that happens whatever happens in the cluster: the queue is idle meanwhile.
+        With *clock* the time alone decides, and the queue counts as idle meanwhile.
         """
         if seconds <= 0:
             self.add(key)

@@ -158,8 +158,9 @@ def seconds_until_available(pod: PodInfo, min_ready_seconds: int, now: float) ->
 def deletion_order(pods: list[PodInfo]) -> list[PodInfo]:
     """Active pods in the order in which a surplus is deleted.
 
-    First pods without a node, then those not running, not ready, of lower deletion cost, with more
-    pods of the owner on their node, ready for a shorter time, restarted more often, younger.
+    First come pods without a node, then those that do not run, that are not ready, and those of
+    lower deletion cost. Then come pods with more pods of the owner on their node, those that have
+    been ready for a shorter time, those that restarted more often, and younger ones.
     """
     on_node = Counter(pod.node for pod in pods)
 
