@@ -105,23 +105,18 @@ def predicate(
     on the cluster may raise `FailAttemptError`, which fails the attempt. `prepare(pod, nodes)` is
     called once for each pod, with all nodes; what it returns is `pod.prepared`.
     """
-    check_name(name)
-    _one_of(name, "depends", depends, DEPENDS)
+    _check_declaration(name, depends)
     _check_prepare(name, depends, prepare)
     _one_of(name, "on_error", on_error, (REJECT, ACCEPT))
     return _declared(
-        lambda function: RuleSpec(
-            PREDICATE,
-            name,
-            function,
-            depends=depends,
-            columns=columns,
-            reason=reason,
-            curable=curable,
-            on_error=on_error,
-            prepare=prepare,
-            description=_first_line(function),
-        )
+        PREDICATE,
+        name,
+        depends=depends,
+        columns=columns,
+        reason=reason,
+        curable=curable,
+        on_error=on_error,
+        prepare=prepare,
     )
 
 
@@ -144,8 +139,7 @@ def priority(
     the raw scores of all feasible nodes by name and returns the final ones. `prepare` and
     `FailAttemptError` are as in `predicate`.
     """
-    check_name(name)
-    _one_of(name, "depends", depends, DEPENDS)
+    _check_declaration(name, depends)
     _one_of(name, "normalize", normalize, NORMALIZE)
     _check_prepare(name, depends, prepare)
     if reduce is not None and normalize != "none":
@@ -153,18 +147,14 @@ def priority(
     if type(weight) is not int or weight < 1:
         raise ConfigError(f"rule {name}: weight is {weight!r}, expected a positive integer")
     return _declared(
-        lambda function: RuleSpec(
-            PRIORITY,
-            name,
-            function,
-            depends=depends,
-            columns=columns,
-            weight=weight,
-            normalize=normalize,
-            reduce=reduce,
-            prepare=prepare,
-            description=_first_line(function),
-        )
+        PRIORITY,
+        name,
+        depends=depends,
+        columns=columns,
+        weight=weight,
+        normalize=normalize,
+        reduce=reduce,
+        prepare=prepare,
     )
 
 
@@ -185,19 +175,9 @@ def reserve(
     bound, and fails the binding if it raises; `undo(pod, node, reserved)` when the reservation is
     over: the pod was not bound, or has left the node. None reserves nothing.
     """
-    check_name(name)
-    _one_of(name, "depends", depends, DEPENDS)
+    _check_declaration(name, depends)
     return _declared(
-        lambda function: RuleSpec(
-            RESERVE,
-            name,
-            function,
-            depends=depends,
-            description=_first_line(function),
-            pre_bind=pre_bind,
-            undo=undo,
-            annotation=annotation,
-        )
+        RESERVE, name, depends=depends, pre_bind=pre_bind, undo=undo, annotation=annotation
     )
 
 
@@ -208,13 +188,8 @@ def permit(name: str, *, depends: str = "cluster") -> Callable[[_Function], _Fun
     string rejects the pod for that reason, a number lets the pod wait for as many seconds at most;
     a waiting pod is asked about again every second.
     """
-    check_name(name)
-    _one_of(name, "depends", depends, DEPENDS)
-    return _declared(
-        lambda function: RuleSpec(
-            PERMIT, name, function, depends=depends, description=_first_line(function)
-        )
-    )
+    _check_declaration(name, depends)
+    return _declared(PERMIT, name, depends=depends)
 
 
 # Trying ---------------------------------------------------------------------------------------
@@ -330,11 +305,17 @@ def _asked(
 # Declaring ------------------------------------------------------------------------------------
 
 
-def _declared(made: Callable[[_Function], RuleSpec]) -> Callable[[_Function], _Function]:
+def _check_declaration(name: str, depends: str) -> None:
+    check_name(name)
+    _one_of(name, "depends", depends, DEPENDS)
+
+
+def _declared(kind: str, name: str, **fields: Any) -> Callable[[_Function], _Function]:
     """A decorator that marks the function and returns it, so that it can be called as before."""
 
     def declare(function: _Function) -> _Function:
-        setattr(function, MARK, made(function))
+        text = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        setattr(function, MARK, RuleSpec(kind, name, function, description=text, **fields))
         return function
 
     return declare
@@ -344,10 +325,6 @@ def _check_prepare(name: str, depends: str, prepare: object) -> None:
     if prepare is not None and depends != "cluster":
         what = f"rule {name}: prepare sees the whole cluster, but depends is {depends!r}"
         raise ConfigError(what, hint='say depends="cluster"')
-
-
-def _first_line(function: Callable[..., Any]) -> str:
-    return (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
 
 
 def _one_of(rule: str, option: str, given: str, known: Iterable[str]) -> None:
