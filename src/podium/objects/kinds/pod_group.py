@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from podium.objects.field_errors import Fault
 from podium.objects.kinds.meta import Int32, Int64, Object, Time, Value
+from podium.objects.kinds.pod import PodResourceClaim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,14 +69,6 @@ class SchedulingConstraints(Value, frozen=True):
     topology: list[TopologyConstraint] | None = None
 
 
-class GroupResourceClaim(Value, frozen=True):
-    """A claim for devices that all pods of the group share."""
-
-    name: str = ""
-    resource_claim_name: str | None = None
-    resource_claim_template_name: str | None = None
-
-
 class PodGroupSpec(Value, frozen=True):
     """How the pods of a group are scheduled and evicted."""
 
@@ -85,7 +78,8 @@ class PodGroupSpec(Value, frozen=True):
     disruption_mode: DisruptionMode | None = None
     scheduling_constraints: SchedulingConstraints | None = None
     preemption_policy: str | None = None
-    resource_claims: list[GroupResourceClaim] | None = None
+    #: Claims for devices that all pods of the group share.
+    resource_claims: list[PodResourceClaim] | None = None
     parent_composite_pod_group_name: str | None = None
 
 

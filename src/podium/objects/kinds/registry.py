@@ -1,8 +1,8 @@
 """Every kind of object that scheduling reads, declared once.
 
-A new kind is a value class with the fields that scheduling reads, a declaration here and an entry
-in `KINDS`. From then on it is decoded, checked, completed, discovered, watched, kept in the
-catalogue and written to snapshots.
+A new kind is a value class with the fields that scheduling reads, and a declaration here. From then
+on it is decoded, checked, completed, discovered, watched, kept in the catalogue and written to
+snapshots.
 """
 
 from __future__ import annotations
@@ -364,41 +364,9 @@ DEVICE_TAINT_RULE: Final = Kind(
     renamed=renamed_fields.OF_DEVICE_TAINT_RULE,
 )
 
-#: Name -> kind, in the order in which objects are checked and written.
+#: Name -> kind, in the order of the declarations above: objects are checked and written in it.
 KINDS: Final[dict[str, Kind[Any]]] = {
-    kind.name: kind
-    for kind in (
-        NODE,
-        POD,
-        NAMESPACE,
-        SERVICE,
-        REPLICATION_CONTROLLER,
-        REPLICA_SET,
-        STATEFUL_SET,
-        DEPLOYMENT,
-        JOB,
-        CRON_JOB,
-        DAEMON_SET,
-        HORIZONTAL_POD_AUTOSCALER,
-        LIMIT_RANGE,
-        RESOURCE_QUOTA,
-        RUNTIME_CLASS,
-        PERSISTENT_VOLUME,
-        PERSISTENT_VOLUME_CLAIM,
-        STORAGE_CLASS,
-        POD_DISRUPTION_BUDGET,
-        PRIORITY_CLASS,
-        POD_GROUP,
-        CSI_NODE,
-        CSI_DRIVER,
-        CSI_STORAGE_CAPACITY,
-        VOLUME_ATTACHMENT,
-        RESOURCE_CLAIM,
-        RESOURCE_CLAIM_TEMPLATE,
-        DEVICE_CLASS,
-        RESOURCE_SLICE,
-        DEVICE_TAINT_RULE,
-    )
+    each.name: each for each in globals().values() if isinstance(each, Kind)
 }
 
 
