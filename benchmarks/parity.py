@@ -64,7 +64,7 @@ Ties of v1.13 follow a counter, and the node itself is compared.
 - Extenders: their answers are not in a recording.
 - Sampling: all nodes were looked at in every recording (`percentageOfNodesToScore` of 100).
 - Pod groups: placement by topology and composite groups, which are refused.
-- DeviceTaintRules of v1.37: they follow the source, and unit tests hold them to it.
+- DeviceTaintRules of v1.37: [random scenarios](recordings.md#beyond-the-recordings) have them.
 - Attributes of devices that are lists, node allocatable resources, and time limits of the search.
 - In v1.13 the equivalence cache and BalanceAttachedNodeVolumes.
 - Failures of Reserve, Permit and Bind, wake-ups of waiting pods, and time.
@@ -78,8 +78,14 @@ _SAMPLED = re.compile(
     r"^\| kube-scheduler (v[^|]+) \| (\w+) \| ([\d,]+) \|.* \| ([\d,]+) \| ([\d-]+) \|$",
     re.MULTILINE,
 )
+#: The same of random scenarios: what was compared with which release, steps, those different, when.
+_RANDOM = re.compile(
+    r"^\| ([\w ]+) \| kube-scheduler (v\S+) \| [\d,]+ \| ([\d,]+) \| ([\d,]+) \| ([\d-]+) \|$",
+    re.MULTILINE,
+)
 _JUDGED = "`podium history judge`"
 _SHADOWED = f"{_JUDGED} and the shadow, on a real API server"
+_BEYOND = "recordings.md#beyond-the-recordings"
 _INSIDE = "[checked as it runs](reliability.md)"
 
 
@@ -191,7 +197,7 @@ def page(figures: Iterable[Figures], about: Mapping[str, Source], date: str) -> 
         found=found,
         tied=about["v1.34"].tied,
         suites="".join(_suites()),
-        bursts=_bursts(),
+        bursts=_bursts() + "".join(_random()),
         inside=_INSIDE,
     )
     for release in releases:
@@ -225,6 +231,16 @@ def _bursts() -> str:
             f"[{different} of {placements} different](history.md) on {date}"
         )
     return "".join(f"| {row} |\n" for row in rows)
+
+
+def _random() -> Iterator[str]:
+    """Rows about random scenarios, as the page about recordings has them."""
+    found = _RANDOM.findall((DOCS / "recordings.md").read_text("utf-8"))
+    if not found:
+        raise SystemExit("docs/recordings.md does not say what came of random scenarios")
+    for what, version, steps, different, date in found:
+        result = f"[{different} of {steps} different]({_BEYOND}) on {date}"
+        yield f"| random scenarios: {what} | decisions of kube-scheduler {version} | {result} |\n"
 
 
 def _suites() -> Iterator[str]:
