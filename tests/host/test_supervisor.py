@@ -23,68 +23,56 @@ async def failing(error: BaseException) -> None:
     raise error
 
 
-def test_a_condition_that_holds_ends_the_wait() -> None:
-    async def run() -> bool:
-        supervisor = Supervisor()
-        task = supervisor.start("a task", forever())
-        event = asyncio.Event()
-        asyncio.get_running_loop().call_soon(event.set)
-        await supervisor.until(event.wait(), asyncio.Event().wait())
-        alive = not task.done()
-        await supervisor.stop(task)
-        return alive and task.cancelled()
-
-    assert asyncio.run(run())
+async def test_a_condition_that_holds_ends_the_wait() -> None:
+    supervisor = Supervisor()
+    task = supervisor.start("a task", forever())
+    event = asyncio.Event()
+    asyncio.get_running_loop().call_soon(event.set)
+    await supervisor.until(event.wait(), asyncio.Event().wait())
+    assert not task.done()
+    await supervisor.stop(task)
+    assert task.cancelled()
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [(InputError("no file", where="x.yaml"), 2), (ConfigError("no such plugin"), 2)],
 )
-def test_an_error_of_a_task_is_one_sentence_with_its_name(error: Exception, code: int) -> None:
-    async def run() -> None:
-        supervisor = Supervisor()
-        supervisor.start("the scheduler", failing(error), may_return=True)
-        await supervisor.until(forever())
-
+async def test_an_error_of_a_task_is_one_sentence_with_its_name(
+    error: Exception, code: int
+) -> None:
+    supervisor = Supervisor()
+    supervisor.start("the scheduler", failing(error), may_return=True)
     with pytest.raises(TaskDiedError) as died:
-        asyncio.run(run())
+        await supervisor.until(forever())
 
     assert str(died.value) == f"the scheduler stopped: {error}"
     assert died.value.exit_code == code
 
 
-def test_a_bug_in_a_task_is_raised_as_it_is() -> None:
-    async def run() -> None:
-        supervisor = Supervisor()
-        supervisor.start("the scheduler", failing(ZeroDivisionError("a bug")))
+async def test_a_bug_in_a_task_is_raised_as_it_is() -> None:
+    supervisor = Supervisor()
+    supervisor.start("the scheduler", failing(ZeroDivisionError("a bug")))
+    with pytest.raises(ZeroDivisionError, match="a bug"):
         await supervisor.until(forever())
 
-    with pytest.raises(ZeroDivisionError, match="a bug"):
-        asyncio.run(run())
 
-
-def test_a_task_that_just_returns_has_died_unless_it_may() -> None:
-    async def run(*, may_return: bool) -> None:
-        supervisor = Supervisor()
-        supervisor.start("the API server", at_once(), may_return=may_return)
-        await supervisor.until(asyncio.sleep(0.01))
-
-    asyncio.run(run(may_return=True))
+async def test_a_task_that_just_returns_has_died_unless_it_may() -> None:
+    supervisor = Supervisor()
+    supervisor.start("the API server", at_once(), may_return=True)
+    await supervisor.until(asyncio.sleep(0.01))
+    supervisor.start("the API server", at_once())
     with pytest.raises(TaskDiedError) as died:
-        asyncio.run(run(may_return=False))
+        await supervisor.until(forever())
     assert str(died.value) == "the API server stopped unexpectedly"
     assert died.value.exit_code == 1
 
 
-def test_a_failure_counts_more_than_a_condition_that_holds_at_the_same_time() -> None:
-    async def run() -> None:
-        supervisor = Supervisor()
-        task = supervisor.start("the scheduler", failing(InputError("broken")), may_return=True)
-        await supervisor.until(task)
-
+async def test_a_failure_counts_more_than_a_condition_that_holds_at_the_same_time() -> None:
+    supervisor = Supervisor()
+    task = supervisor.start("the scheduler", failing(InputError("broken")), may_return=True)
     with pytest.raises(TaskDiedError, match="the scheduler stopped: broken"):
-        asyncio.run(run())
+        await supervisor.until(task)
 
 
 async def test_a_task_that_was_stopped_or_released_is_no_failure() -> None:

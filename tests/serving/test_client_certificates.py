@@ -6,8 +6,8 @@ import asyncio
 import socket
 import ssl
 import subprocess
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,13 @@ async def served_app(_: Any, __: Any, send: Any) -> None:
 
 
 Get = Callable[..., Awaitable[int]]
-Use = Callable[[Get, AuthorityLookup], Awaitable[None]]
 
 
-async def with_server(files: Files, cluster: Cluster, use: Use, **own: Any) -> None:
-    """A secure port, and a way to ask it with a certificate and headers."""
+@asynccontextmanager
+async def secure_port(
+    files: Files, cluster: Cluster, **own: Any
+) -> AsyncIterator[tuple[Get, AuthorityLookup]]:
+    """A way to ask a secure port with a certificate and headers, and what looks authorities up."""
     tls = ServerTls(files.folder / "server.crt", files.folder / "server.key")
     lookup = AuthorityLookup(cluster, tls, **({"warn": lambda _: None} | own))
     await lookup.first()
@@ -137,92 +139,82 @@ async def with_server(files: Files, cluster: Cluster, use: Use, **own: Any) -> N
 
     get.port = listener.getsockname()[1]  # type: ignore[attr-defined]
     try:
-        await use(get, lookup)
+        yield get, lookup
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def test_a_certificate_says_who_asks(files: Files) -> None:
+async def test_a_certificate_says_who_asks(files: Files) -> None:
     cluster = Cluster(files.config_map())
 
-    async def use(get: Get, _: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, _):
         assert await get("ann") == 200
         assert await get("ann", Authorization="Bearer anything") == 200
         assert await get() == 403
         assert await get("nameless") == 403
-
-    asyncio.run(with_server(files, cluster, use))
     ann, anonymous = cluster.asked
     assert (ann["user"], ann["groups"]) == ("ann", ["readers", "others", "system:authenticated"])
     assert anonymous["user"] == "system:anonymous"
 
 
-def test_a_certificate_of_another_authority_is_refused(files: Files) -> None:
+async def test_a_certificate_of_another_authority_is_refused(files: Files) -> None:
     cluster = Cluster(files.config_map())
 
-    async def use(get: Get, _: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, _):
         assert await get("eve") == 0
         assert await get("server") == 0
-
-    asyncio.run(with_server(files, cluster, use))
     assert cluster.asked == []
 
 
-def test_a_proxy_says_for_whom_it_asks(files: Files) -> None:
+async def test_a_proxy_says_for_whom_it_asks(files: Files) -> None:
     cluster = Cluster(files.config_map())
     headers = {"X_Remote_User": "bob", "X_Remote_Group": "readers", "X_Remote_Extra_A%2fb": "c"}
 
-    async def use(get: Get, _: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, _):
         assert await get("front", **headers) == 200
         assert await get("back", **headers) == 403
         assert await get("front") == 403
         assert await get("ann", **headers) == 200
         assert await get(**headers) == 403
-
-    asyncio.run(with_server(files, cluster, use))
     users = [each["user"] for each in cluster.asked]
     assert users == ["bob", "system:anonymous", "ann"], "answers for the same user are kept"
     assert cluster.asked[0]["groups"] == ["readers", "system:authenticated"]
     assert cluster.asked[0]["extra"] == {"a/b": ["c"]}
 
 
-def test_any_proxy_may_ask_where_no_names_are_given(files: Files) -> None:
+async def test_any_proxy_may_ask_where_no_names_are_given(files: Files) -> None:
     cluster = Cluster(files.config_map(**{"requestheader-allowed-names": []}))
 
-    async def use(get: Get, _: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, _):
         assert await get("back", X_Remote_User="bob", X_Remote_Group="readers") == 200
 
-    asyncio.run(with_server(files, cluster, use))
 
-
-def test_a_file_takes_the_place_of_the_clusters_authority(files: Files) -> None:
+async def test_a_file_takes_the_place_of_the_clusters_authority(files: Files) -> None:
     cluster = Cluster(files.config_map())
 
-    async def use(get: Get, _: AuthorityLookup) -> None:
+    async with secure_port(files, cluster, client_ca_file=str(files.folder / "strangers.crt")) as (
+        get,
+        _,
+    ):
         assert await get("eve") == 200
         assert await get("ann") == 0
         assert await get("front", X_Remote_User="bob", X_Remote_Group="readers") == 200
 
-    own = str(files.folder / "strangers.crt")
-    asyncio.run(with_server(files, cluster, use, client_ca_file=own))
 
-
-def test_authorities_may_change(files: Files) -> None:
+async def test_authorities_may_change(files: Files) -> None:
     cluster = Cluster(files.config_map())
 
-    async def use(get: Get, lookup: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, lookup):
         assert await get("ann") == 200
         cluster.published = {"data": {"client-ca-file": files.text("strangers")}}
         await lookup.first()
         assert await get("ann") == 0
         assert await get("eve") == 200
 
-    asyncio.run(with_server(files, cluster, use))
-
 
 @pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_connection_that_resumes_another_is_known_by_its_certificate(
+async def test_a_connection_that_resumes_another_is_known_by_its_certificate(
     files: Files, newest: ssl.TLSVersion
 ) -> None:
     """And no longer than its authority is trusted."""
@@ -244,7 +236,7 @@ def test_a_connection_that_resumes_another_is_known_by_its_certificate(
                 connection.unwrap()
             return answer, session
 
-    async def use(get: Get, lookup: AuthorityLookup) -> None:
+    async with secure_port(files, cluster) as (get, lookup):
         answer, session = await asyncio.to_thread(ask, get.port, None)  # type: ignore[attr-defined]
         assert answer == b"HTTP/1.1 200"
         answer, _ = await asyncio.to_thread(ask, get.port, session)  # type: ignore[attr-defined]
@@ -255,19 +247,15 @@ def test_a_connection_that_resumes_another_is_known_by_its_certificate(
             answer, _ = await asyncio.to_thread(ask, get.port, session)  # type: ignore[attr-defined]
             assert answer != b"HTTP/1.1 200"
 
-    asyncio.run(with_server(files, cluster, use))
 
-
-def test_a_cluster_that_publishes_nothing_is_told_of_once(files: Files) -> None:
+async def test_a_cluster_that_publishes_nothing_is_told_of_once(files: Files) -> None:
     cluster, told = Cluster(ApiError("forbidden", status=403)), []  # type: ignore[var-annotated]
 
-    async def use(get: Get, lookup: AuthorityLookup) -> None:
+    async with secure_port(files, cluster, warn=told.append) as (get, lookup):
         for _ in range(3):
             await lookup.first()
         assert await get("ann") == 0
         assert await get() == 403
-
-    asyncio.run(with_server(files, cluster, use, warn=told.append))
     [line] = told
     assert line == (
         "client certificates: forbidden; the role extension-apiserver-authentication-reader in "
