@@ -1,8 +1,8 @@
 """The program of `podium run`: its event loop, its signals and its garbage collection.
 
 The lists of nodes and pods are asked for first of all. In a large cluster the API server takes
-seconds to prepare them, and the modules of the scheduler are imported meanwhile: that is why none
-of them is imported here before.
+seconds to prepare them. The modules of the scheduler are imported meanwhile, and none of them
+before.
 """
 
 from __future__ import annotations

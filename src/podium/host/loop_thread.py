@@ -1,6 +1,6 @@
 """A thread with an event loop of its own, for work that must not wait for a decision.
 
-Leader election runs in one, on a connection of its own: the lease is renewed while a decision takes
+Leader election runs in one, with its own connection. The lease is renewed while a decision takes
 long, while bindings use every connection, and while the API server is slow to answer others.
 """
 

@@ -5,7 +5,7 @@ It watches the cluster as a scheduler does. Instead of deciding in turn it feeds
 eviction or lease is written.
 
 In a burst the shadow may read late. Where the judge has waited long for the node of a pod, the API
-server is asked for the pods that have none: what is not read yet is waited for.
+server is asked for the pods without a node. Changes that are not read yet are waited for.
 """
 
 from __future__ import annotations

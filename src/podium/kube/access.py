@@ -1,7 +1,7 @@
 """The address of an API server, how its certificate is verified, and the credentials for it.
 
 `load_access` searches where every client of Kubernetes does: the given kubeconfig, those of
-$KUBECONFIG, the service account of the pod it runs in, and the kubeconfig in the home folder.
+$KUBECONFIG, the service account of the pod, and the kubeconfig in the home folder.
 """
 
 from __future__ import annotations

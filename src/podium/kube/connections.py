@@ -1,9 +1,9 @@
 """Short requests over connections that are kept open: every binding is sent this way.
 
 A general HTTP client spends a third of a millisecond on a request, which is more than the decision
-itself; a scheduler sends two for each pod. This one has only what an exchange with an API server
-needs: one request at a time on a connection, an answer of known or chunked length, and no guessing
-when a connection breaks.
+itself; a scheduler sends two for each pod. This client has only what an exchange with an API server
+needs: one request at a time on a connection, and an answer of known or chunked length. It guesses
+nothing when a connection breaks.
 """
 
 from __future__ import annotations

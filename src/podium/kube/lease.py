@@ -1,7 +1,7 @@
 """Leader election among replicas, by a Lease that the leader keeps renewing.
 
-The rules are client-go's. Times that other replicas wrote are never compared with the local clock:
-a lease is taken over when it did not change for its whole duration, as observed here, on a clock
+The rules are client-go's. Times that other replicas wrote are never compared with the local clock.
+A lease is taken over when it did not change for its whole duration, as observed here on a clock
 that never jumps. A leader that cannot renew in time steps down before another may take over. It may
 also stall in the middle of its work, so a fenced client looks at the lease before every write.
 

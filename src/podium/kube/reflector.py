@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from podium.objects.kinds.kind import Reports
 
 _GONE = 410
-#: The server is asked to end a watch after this time or up to half as much again, with a bookmark;
-#: silence beyond that and the grace time ends it from here.
+#: The server is asked to end a watch after this time, or up to half as much again, with a bookmark.
+#: Silence beyond that and the grace time ends it from here.
 _WATCH_SECONDS, _GRACE_SECONDS = 120.0, 20.0
 #: A watch that ends sooner is followed by a pause, like an error.
 _SHORT_SECONDS = 1.0
@@ -213,9 +213,9 @@ class Reflector(Generic[Kind]):
     async def _first_page(self) -> tuple[list[Kind], ListMeta]:
         """The list that the API server has in memory, all of it at once, decoded as it comes.
 
-        An API server answers this request several times faster than one for a page, and what it
-        answers may be a little old: the watch from there on tells what is missing. Only the first
-        list may be old. Where the API server keeps nothing in memory, it is a page.
+        An API server answers this request several times faster than one for a page. The answer may
+        be a little old; the watch from there on reports what is missing. Only the first list may be
+        old. Where the API server keeps nothing in memory, it is a page.
         """
         params = first_list_params(self._params, self._page)
         accept = BINARY_OR_JSON if self._may_be_binary else JSON

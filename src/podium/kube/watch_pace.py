@@ -2,8 +2,8 @@
 
 A node reports its status every few seconds, so that in a large cluster a report comes every other
 millisecond. Reading each one by itself costs several times what the report costs in itself. While
-no pod waits for a decision, a watch that reads one piece shortly after the other leaves what
-arrives in the socket for a while, and reads it together.
+no pod waits for a decision, a watch whose pieces come one shortly after the other rests: it leaves
+what arrives in the socket for a while, and reads it together.
 
 Nothing is decided meanwhile: `catch_up` reads all that has arrived before the next decision.
 """

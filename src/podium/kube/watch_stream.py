@@ -1,10 +1,10 @@
 """A request whose answer does not end: a watch, on a connection of its own.
 
 The pieces of the answer are handed on as they come: to a task that iterates over them, or to a
-function that is called by the event loop itself, which spares the task that would be woken for
-each. Of many pieces that have come already, some are handed on before other tasks run: a burst of
-changes holds up no decision for long, and a scheduler that decides without a pause does not fall
-behind the changes of its cluster. A reader that is slower than the server lets it wait.
+function. The event loop itself calls the function, so that no task is woken for each piece. Of many
+pieces that have come already, some are handed on before other tasks run. A burst of changes holds
+up no decision for long, and a busy scheduler does not fall behind the changes of its cluster. A
+reader that is slower than the server lets it wait.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decisions are kept packed and are unpacked one by one when they are read. The oldest are dropped
 when there are too many or they take too many bytes.
 
-A file has decisions as JSON lines and is rotated when it is full: `FILE` is written to, `FILE.1` is
+A file has decisions as JSON lines. It is rotated when it is full: `FILE` is written to, `FILE.1` is
 the one before it, up to the number that is kept. A full disk ends the writing, not the scheduler.
 """
 

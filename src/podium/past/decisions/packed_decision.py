@@ -1,7 +1,7 @@
 """Packs a decision into few bytes, and unpacks it.
 
 What every decision has (outcome, node, histogram of verdicts) takes some dozens of bytes. The
-matrix of a recorded one, with a row per node and a column per priority, is stored in the smallest
+matrix of a recorded one has a row per node and a column per priority. It is stored in the smallest
 integers that hold it, compressed: about 20 KB for 5,000 nodes and ten priorities. Node names are
 numbers of a vocabulary that decisions share.
 """

@@ -1,8 +1,8 @@
 """Writes a history: a folder of segments, each of which can be read without the ones before it.
 
-What happened is collected, and its records are made and written together, so that each is cheap.
-A segment that has become long is followed by a new one, which begins with a checkpoint; then the
-oldest segments are deleted as far as the limits ask for it. Of an object a history keeps what a
+What happened is collected, and its records are made and written together, so that each is cheap. A
+segment that has become long is followed by a new one, which begins with a checkpoint. Then the
+oldest segments are deleted, as far as the limits ask for it. Of an object a history keeps what a
 snapshot keeps, and its resourceVersion.
 """
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from podium.render.decision.analysis import ScoreGap
 
 
-#: How the node of a pod compares with the decision: the same node; another one with the same
-#: total; the best of those that a scheduler looked at which looks at a share of them; one that is
-#: as good if other pods were decided before or after it; another one.
+#: How the node of a pod compares with the decision: the same node; another one with the same total;
+#: the best of the nodes looked at, which are a share of all; as good if other pods were decided
+#: before or after it; different.
 SAME, AS_GOOD, LOOKED_AT = "same", "asGood", "bestOfLookedAt"
 OTHER_ORDER, DIFFERENT = "asGoodInAnotherOrder", "different"
 #: What is different: the node has a lower total; it was rejected or not examined; none was found.
@@ -173,9 +173,8 @@ class Agreement:
         #: Placements that could not be judged: nothing is known of the pod before it had a node, or
         #: extenders would have to be asked.
         self.undecided = 0
-        #: Set by who judges: the number of pods that wait for a node, or whose placement waits for
-        #: that of pods decided before, and of those that Podium finds a node for where the other
-        #: scheduler reported none.
+        #: Set by the judge. How many pods wait for a node, or for the placement of pods decided
+        #: before; and for how many Podium finds a node where the other scheduler reported none.
         self.waiting: Callable[[], int] = lambda: 0
         self.missed: Callable[[], int] = lambda: 0
         #: The latest first.

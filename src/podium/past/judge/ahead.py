@@ -1,13 +1,13 @@
 """The changes of a cluster that a judge knows of and has not followed yet.
 
 They also show the order in which a scheduler takes the pods that wait for a node when it starts. A
-scheduler that starts lists all pods and queues those without a node in the order of the list; the
-time at which they were created does not count. API servers list by namespace and name since v1.27,
-older ones in no order. Pods that come later are watched, and follow in the order of arrival.
+scheduler that starts lists all pods, and queues those without a node in the order of the list. The
+time of their creation does not count. API servers list by namespace and name since v1.27, older
+ones in no order. Pods that come later are watched, and follow in the order of arrival.
 
-Neither the start nor the list can be seen. Where a scheduler shows its first sign, or the first one
-for a while, the first pods are judged in each of these orders, and the order in which most are on
-one of their best nodes is taken for the true one.
+Neither the start nor the list can be seen. At the first sign of a scheduler, or the first one for a
+while, the first pods are judged in each of these orders. The order in which most are on one of
+their best nodes is taken for the true one.
 """
 
 from __future__ import annotations
@@ -125,14 +125,14 @@ def reports_failure(old: Pod, new: Pod) -> bool:
 SILENT_SECONDS: Final = 3.0
 #: Of fewer pods the order is taken to be that of arrival.
 FEWEST: Final = 3
-#: An order in which this share of the first pods agrees is the true one; of fewer pods than the
-#: lower share, another order is looked for, and has to reach that.
+#: An order in which this share of the first pods agrees is the true one. Where less than the lower
+#: share agrees, another order is looked for, and has to reach that.
 _CERTAIN: Final = 0.98
 _LIKELY: Final = 0.9
 #: From so many bindings on, an order that is known differs clearly from no order at all.
 _ENOUGH: Final = 20
-#: How many positions are looked at for the first pod that was watched and not listed, and how many
-#: of these, the most likely ones by the order of bindings, are tried.
+#: How many positions are looked at for the first pod that was watched and not listed. So many of
+#: them are tried, the most likely ones by the order of bindings.
 _CUTS: Final = 32
 _TRIED_CUTS: Final = 6
 #: How many pods are decided to find out in which order a scheduler took those that it listed.

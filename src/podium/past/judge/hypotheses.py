@@ -2,9 +2,9 @@
 
 Pods of one priority are decided in the order of their arrival. When exactly a decision was made
 cannot be seen, nor what the scheduler counted on a node for a while. A placement that is not on one
-of the best nodes is therefore tried in the states that each hypothesis allows. There has to be
-evidence for a hypothesis, and the states that it may cost are limited, or everything could be
-excused; `docs/history.md` says how many wrong placements are.
+of the best nodes is therefore tried in the states that each hypothesis allows. Each hypothesis
+needs evidence, and the states that it may cost are limited: otherwise everything could be excused.
+`docs/history.md` says how many wrong placements are.
 
 | what may have happened: the pod was decided … | the evidence | the cost in states, at most |
 |---|---|---|

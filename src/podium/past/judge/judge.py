@@ -1,11 +1,10 @@
 """Judges the placements of another scheduler in hindsight, from what the cluster shows of it.
 
-The other scheduler decides about one pod after the other, in the order of its queue, and counts
-each on its node at once; its bindings arrive later and overtake each other. The judge follows the
-same events with the same queue. When a binding shows that a pod was decided, so were all pods
-before it in the queue: these are taken from the queue, and each is judged once its node is known,
-with every pod before it on the node where that really went. Changes that come after that binding
-wait meanwhile.
+The other scheduler decides about one pod after the other, in the order of its queue. It counts each
+on its node at once. Its bindings arrive later and overtake each other. The judge follows the same
+events with the same queue. When a binding shows that a pod was decided, so were all pods before it
+in the queue: these are taken from the queue. Each is judged once its node is known, with every pod
+before it on its real node. Changes that come after that binding wait meanwhile.
 
 A pod that Podium finds no node for failed its attempt, and returns to the queue. Where the order
 cannot be known for certain, what may have happened is tried: see `hypotheses`. Where the scheduler
@@ -510,7 +509,7 @@ def _as_good(found: PlacementComparison, kind: str, why: str) -> PlacementCompar
 def judge_history(entries: Iterable[Entry], rules_of: RulesOf, agreement: Agreement) -> None:
     """Feed the changes of a history to a judge, which reports to *agreement*.
 
-    A segment that continues the one before begins with a checkpoint, which says nothing new; one
+    A segment that continues the one before begins with a checkpoint, which says nothing new. One
     that begins with an empty cluster is of another run, and is judged apart.
     """
     judge: Judge | None = None

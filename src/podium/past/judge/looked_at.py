@@ -1,9 +1,9 @@
 """Which nodes another scheduler looked at, where it looks at a share of them.
 
 kube-scheduler goes through its list of nodes from the place where it stopped before, until enough
-nodes are found that fit. Its workers take chunks of the list and go through them side by side, so
-that of the last chunks some nodes are looked at and others are not. Neither the place nor the
-workers can be seen. Both are followed here:
+nodes are found that fit. Its workers take chunks of the list and go through them side by side. Of
+the last chunks, some nodes are looked at and others are not. Neither the place nor the workers can
+be seen. Both are followed here:
 
 | what cannot be seen | the evidence | what is allowed |
 |---|---|---|
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 #: How many nodes a worker may be ahead or behind when enough are found.
 RACE: Final = 2
-#: How far from the expected place a search may have begun, as a share of the list, if that explains
-#: as many of the last placements, but for so many.
+#: How far from the expected place a search may have begun, as a share of the list. It must explain
+#: as many of the last placements as the expected place, less so many.
 DRIFT: Final = 1 / 16
 _AS_MANY: Final = 0.6
 #: The share of placements that may be explained by what seldom happens, and how many at least. On

@@ -1,15 +1,15 @@
 """Refused bindings, which cannot be seen: the pod counted on another node for a while.
 
-A pod that is bound late may have been bound twice: the first binding was refused, the pod counted
-on no node until its next attempt, and its node is the best as of then. While its binding is awaited
-it is a suspect. A placement that nothing else explains is tried with each suspect on no node, and
-on the nodes that are the best for the suspect.
+The first binding of a pod that is bound late may have been refused. The pod then counted on no node
+until its next attempt, and its node is the best as of that attempt. While its binding is awaited it
+is a suspect. A placement that nothing else explains is tried with each suspect on no node, and on
+the nodes that are the best for the suspect.
 
-The evidence is joint. Of the placements that differ while the binding of a suspect is awaited,
-suspects have to explain more than half: wrong rules give many differences that have no such cause.
-And as soon as a placement has no explanation at all, a suspect has to explain several. One that was
-refused counted elsewhere for a second, and all pods decided meanwhile saw that; its own placement
-is the best as of its binding and not as of its turn. By chance it explains a placement or two.
+The evidence is joint. Suspects have to explain more than half of the placements that differ while
+the binding of a suspect is awaited: wrong rules give many differences without this cause. And as
+soon as a placement has no explanation at all, a suspect has to explain several. A pod that was
+refused counted elsewhere for a second, and all pods decided meanwhile saw that. Its own placement
+is the best as of its binding, and not as of its turn. By chance it explains a placement or two.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The whole state of a scheduler as records, and the state made again from them.
 
-A checkpoint has all objects, in the order in which the cache keeps them, and what does not follow
-from them: the past of the cache, pods that are assumed, nominations, the rule that breaks ties.
-Reservations are not in it, so that a checkpoint waits until no assumed pod has any; those of bound
-pods are restored from the pods, as after a restart of the scheduler.
+A checkpoint has all objects, in the order in which the cache keeps them. It also has what does not
+follow from them: the past of the cache, assumed pods, nominations, the rule that breaks ties.
+Reservations are not in it: a checkpoint waits until no assumed pod has any. Those of bound pods are
+restored from the pods, as after a restart of the scheduler.
 """
 
 from __future__ import annotations

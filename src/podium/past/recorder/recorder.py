@@ -1,8 +1,8 @@
 """Writes what a scheduler sees and decides to a history.
 
 `HistoryRecorder` is an observer. It notes every change of an object before the cache follows it,
-and every decision with the nominations that it saw, so that a replay applies the same changes in
-the same order. Records are written in batches; `flush` runs at intervals and starts new segments.
+and every decision with the nominations that it saw. A replay applies the same changes in the same
+order. Records are written in batches; `flush` runs at intervals and starts new segments.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A copy of a history without anything that tells whose cluster it comes from.
 
-New names keep the order of the old ones, as in snapshots, so that all must be known before the
-first is given: the history is read twice, and no history is anonymized while it is recorded. The
-digests of decisions have names in them. Each decision is therefore made again on both sides, and
-the copy gets the digest of the renamed one where the original has its own; otherwise the digest of
-the copy is 0, and a replay of the copy names that decision as different, too.
+New names keep the order of the old ones, as in snapshots. All must be known before the first is
+given: the history is read twice, and is not anonymized while it is recorded. The digests of
+decisions have names in them. Each decision is therefore made again on both sides. Where the
+original has its own digest, the copy gets that of the renamed decision. Otherwise the digest of the
+copy is 0, and its replay names the decision as different, too.
 """
 
 from __future__ import annotations

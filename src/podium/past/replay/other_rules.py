@@ -1,10 +1,10 @@
 """Goes on from a moment of a history with other rules, and compares what follows.
 
 Pods come, change and go as they did, and so do nodes and all other objects. Pods that had no node
-at that moment are placed by the other rules, at the pace of the recorded scheduler: with each
-decision in the history one pod is taken from the queue, and all when the recorded queue was empty.
-Victims of the other rules are gone at once. What would have happened otherwise in the cluster (a
-controller that replaces a victim) is not in a history.
+at that moment are placed by the other rules, at the pace of the recorded scheduler. With each
+decision in the history one pod is taken from the queue; all of them when the recorded queue was
+empty. Victims of the other rules are gone at once. What would have happened otherwise in the
+cluster (a controller that replaces a victim) is not in a history.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The objects of one kind, indexed by name, and the changes between what a reflector reports.
 
-A list that is read again covers everything that was missed since the last one: objects that are
-absent from it were deleted, and one with the same name and another uid was deleted and created
-again. A change that could not be reported counts as unknown, so that the next list reports it.
+A list that is read again covers everything that was missed since the last one. Objects that are
+absent from it were deleted. One with the same name and another uid was deleted and created again. A
+change that could not be reported counts as unknown, so that the next list reports it.
 """
 
 from __future__ import annotations

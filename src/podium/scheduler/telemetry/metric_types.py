@@ -1,8 +1,7 @@
 """Counters and histograms that are cheap to add to, and their Prometheus form.
 
-The loop decides thousands of times a second, so counting is a list index and an addition; names,
-labels and text are put together when the metrics are read, which is when Prometheus' client is
-imported.
+The loop decides thousands of times a second, so counting is a list index and an addition. Names,
+labels and text are put together when the metrics are read; Prometheus' client is imported then.
 """
 
 from __future__ import annotations
