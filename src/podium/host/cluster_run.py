@@ -90,7 +90,7 @@ class ClusterRun:
     """One replica of a scheduler, from its start to its end.
 
     The client, the clocks, the source of jitter and the identity are arguments, and `stop` ends the
-    run; the program around it adds the connection and the signals.
+    run. The program around it adds the connection and the signals.
     """
 
     def __init__(

@@ -56,8 +56,8 @@ class Supervisor:
     async def until(self, *conditions: Awaitable[Any]) -> None:
         """Wait until one of the conditions holds; raise the failure of the first task that dies.
 
-        An error that Podium raises on purpose becomes a `TaskDiedError` with the name of the task;
-        any other exception is a bug and is raised as it is.
+        An error that Podium raises on purpose becomes a `TaskDiedError` with the name of the task.
+        Any other exception is a bug, and is raised as it is.
         """
         waiting = {asyncio.ensure_future(each) for each in conditions}
         own = waiting - self._tasks.keys()

@@ -178,8 +178,9 @@ class _Series:
 class SeriesLedger:
     """The events.k8s.io/v1 events that were written, per reporter, object, action and reason.
 
-    The first is written at once, the second turns it into a series; those after it are only counted
-    until the series is refreshed (every half hour) or is over (six minutes without another).
+    The first is written at once, the second turns it into a series. Those after it are only
+    counted, until the series is refreshed (every half hour) or is over (six minutes without
+    another).
     """
 
     def __init__(self) -> None:

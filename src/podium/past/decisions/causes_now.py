@@ -1,9 +1,9 @@
 """The causes behind a recorded decision, as far as the cluster still is as it was.
 
 A running scheduler records verdicts and scores and not what led to them. When a page or `podium
-why` shows a pod, it is decided about once more on a copy of the cluster as it is now, without the
-pod. What came out as it is recorded is shown with its causes. Other decisions are made meanwhile:
-the copy is decided on in another thread.
+why` shows a pod, it is decided about once more. That happens on a copy of the cluster as it is now,
+without the pod. What came out as it is recorded is shown with its causes. Other decisions are made
+meanwhile: the copy is decided on in another thread.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     kind    = 0: the header, JSON; 1: a part of the compressed stream
 
 All numbers are little-endian. The parts of one file continue one zlib stream, each flushed to a
-byte boundary: what was written before is the dictionary of what follows, and every whole frame can
+byte boundary. What was written before is the dictionary of what follows, and every whole frame can
 be read. A file that was cut at any byte is readable up to its last whole frame. Files are for the
 eyes of their owner: they tell what runs in a cluster, and where.
 """

@@ -1,7 +1,7 @@
 """Reads a history: its segments, and what happened in them, in order.
 
-Objects are put together from their deltas. A segment that is torn (its program was killed, or the
-disk was full) is read up to its last whole record; the next one begins with the whole cluster.
+Objects are put together from their deltas. A segment is torn if its program was killed or the disk
+was full. It is read up to its last whole record; the next one begins with the whole cluster.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ _encoder: Final = msgspec.msgpack.Encoder()
 class Limits:
     """How long segments and the whole history become."""
 
-    #: A segment of so many records, or of so many bytes, is followed by a new one; but not before
-    #: it is four times as long as its checkpoint.
+    #: A segment of so many records, or of so many bytes, is followed by a new one, once it is four
+    #: times as long as its checkpoint.
     segment_records: int = 50_000
     segment_bytes: int = 64 * _MIB
     #: The oldest segments are deleted while all are longer, or once they are older.

@@ -1,6 +1,6 @@
 """Numbers that are equal for equal decisions, on every machine and in every process.
 
-`digest` costs a few microseconds and covers all that the scheduling loop computes for every pod:
+`digest` costs a few microseconds. It covers all that the scheduling loop computes for every pod:
 the outcome, how many nodes were rejected for which reasons, ties, preemption. `matrix` covers the
 verdict and the scores of each single node, and exists only where these were computed: deciding
 skips them.

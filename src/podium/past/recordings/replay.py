@@ -1,8 +1,8 @@
 """Recorded scenarios, run again by the rules of recordings and compared with what was recorded.
 
 In a recording all pods look at the nodes in the order of the Node objects. In recordings of v1.36
-all nodes are filtered and scored, a single feasible one too; a pod starts on its node as many
-minutes into 2026 as steps came before it; what preemption evicts disappears at once.
+all nodes are filtered and scored, a single feasible one too. A pod starts on its node as many
+minutes into 2026 as steps came before it. What preemption evicts disappears at once.
 
 In a recording of pod groups all objects exist first. Then the pending pods are created, one
 millisecond apart, and scheduling starts. When nothing else is left to try, the backoff of all

@@ -1,10 +1,10 @@
 """Goes through a history again, with the same cache and the same engine.
 
-`HistoryReplay` applies entries in order. A decision that is passed by is applied as it was
-written: its pod counts on the node it went to, and the cursors move as they did. A decision that is
-derived is made again from the state at that moment; `compare` holds it against what was written.
-What was decided, and when, is in the history: no pod waits in the queue, and no event wakes one.
-Without that work a replay reaches a moment in two thirds of the time.
+`HistoryReplay` applies entries in order. A decision that is passed by is applied as it was written:
+its pod counts on its recorded node, and the cursors move as they did. A decision that is derived is
+made again from the state at that moment; `compare` holds it against what was written. What was
+decided, and when, is in the history: no pod waits in the queue, and no event wakes one. Without
+that work a replay reaches a moment in two thirds of the time.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The scheduling loop goes on meanwhile, and the cache counts the pod on its node from the moment it
 was decided. The hard case is a binding whose answer got lost: the API server may have bound the
-pod. The same binding is then sent again, which the API server accepts once at most, and the pod
-stays assumed until the API server has said where it is.
+pod. The same binding is then sent again; the API server accepts it once at most. The pod stays
+assumed until the API server has said where it is.
 """
 
 from __future__ import annotations

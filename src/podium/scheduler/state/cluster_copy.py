@@ -1,7 +1,7 @@
 """Copies of the cluster, and computing on them in another thread while the scheduler decides.
 
 A copy is the cluster of one moment. It can be used in another thread while the scheduler decides.
-What was copied of a node and its pods is kept, and is copied again only after it has changed; where
+What was copied of a node and its pods is kept, and is copied again only after it has changed. Where
 much has changed, decisions are made in between.
 
 What a pod that is being bound has reserved is not in a copy before the API server knows it.

@@ -6,8 +6,8 @@ the cycles have the names of the framework's functions: `RunPreFilterPlugins`, `
 `RunScorePlugins`, `selectHost`, `RunReservePluginsReserve` where something was reserved,
 `RunPostFilterPlugins` where no node fit, and `RunBindPlugins`. That is the shape of Kubernetes'
 enhancement 5927 on tracing in kube-scheduler. Spans are made afterwards from the durations that
-every attempt has anyway, so that nothing is measured for them, and without this observer nothing is
-done at all.
+every attempt has anyway: nothing is measured for them. Without this observer nothing is done at
+all.
 
 The configuration is that of Kubernetes' TracingConfiguration: an endpoint and a sampling rate per
 million attempts.

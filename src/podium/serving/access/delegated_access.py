@@ -1,7 +1,7 @@
 """Access to the endpoints of a scheduler, as the cluster grants it.
 
-Who asks is found by the certificate of the connection or by a TokenReview of the bearer token, and
-whether they may by a SubjectAccessReview for the path. Answers are kept for ten seconds. The probes
+The certificate of the connection, or a TokenReview of the bearer token, says who asks. A
+SubjectAccessReview for the path says whether they may. Answers are kept for ten seconds. The probes
 are open to all, so that a kubelet needs no credentials. This is what kube-scheduler does on its
 secure port.
 

@@ -1,7 +1,7 @@
 """The map of the cluster for the page, in few bytes per node and pod, and the details of a node.
 
-Nodes are rows. A page that has a map already sends its cursor and gets the rows that changed
-since; zones, workloads and taints are numbered, and each is sent once.
+Nodes are rows. A page that has a map already sends its cursor and gets the rows that changed since.
+Zones, workloads and taints are numbered, and each is sent once.
 """
 
 from __future__ import annotations
