@@ -397,6 +397,22 @@ def test_nodes_that_no_request_has_any_more_are_forgotten() -> None:
     assert state._encoded.keys() <= {"stays", "from-a-file"}
 
 
+def test_a_new_list_replaces_what_is_known() -> None:
+    state = ExtenderState(NOTHING)
+    state.load(objects(node("gone"), node("stays"), pod("p", uid="p", node="stays")))
+
+    state.replace_nodes([node("stays"), node("new")])
+    state.replace_pods([pod("q", uid="q", node="new")])
+
+    names = ("gone", "stays", "new")
+    residents = state.columns.pods.residents
+    rows = {name: state.columns.nodes.row_of[name] for name in names if state.has_node(name)}
+    assert {name: [each.key for each in residents[row]] for name, row in rows.items()} == {
+        "stays": [],
+        "new": ["default/q"],
+    }
+
+
 def test_few_requests_are_read_at_a_time() -> None:
     server = Server()
     reading = most = 0
