@@ -36,8 +36,8 @@ class Profiles(Observer):
 
 async def test_profiles_are_swapped_while_pods_come(plane: ControlPlane) -> None:
     since = revision(plane)
-    create_many(plane, "/api/v1/nodes", nodes(10, cpu="1"))
-    create_many(plane, PODS, pods(30, prefix="early"))
+    await asyncio.to_thread(create_many, plane, "/api/v1/nodes", nodes(10, cpu="1"))
+    await asyncio.to_thread(create_many, plane, PODS, pods(30, prefix="early"))
     seen = Profiles()
     classic = from_provider("DefaultProvider", Options(scheduler_name="podium"))
     [current] = from_config(default_config(), Options())
