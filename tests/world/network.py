@@ -79,6 +79,8 @@ class Network:
     #: The replica whose request the API server carries out right now.
     writer: str = ""
     is_down: bool = False
+    #: When the API server went down.
+    downs: list[float] = field(default_factory=list)
     #: Whether there were more requests than any backoff allows; none is answered any more.
     is_stormed: bool = False
     #: Set when faults cease: what hangs or is silent ends.

@@ -542,6 +542,7 @@ class World:
     def _restart_server(self, rng: random.Random) -> None:
         """Stop the API server for some seconds; it may have forgotten its history afterwards."""
         self.network.is_down = True
+        self.network.downs.append(self.cluster.loop.time())
         forgets = rng.random() < 0.5
         self.network.drop()
 

@@ -174,6 +174,8 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(21010, id="a slot is written into another pod of the same name"),
         pytest.param(21091, id="a list whose last page cannot be read is no success"),
         pytest.param(21247, id="v1.13 parks pods by a clock that was set forward"),
+        pytest.param(4114, id="a lease is not written after a read of it that failed"),
+        pytest.param(4751, id="a binding is sent again to an API server that went down"),
     ],
 )
 def test_far_seeds_that_failed_once(seed: int) -> None:

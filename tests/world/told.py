@@ -37,7 +37,7 @@ SENT_AGAIN = ("401", "429-after", "503-after")
 #: What a replica tells that loses the lease, and ends.
 LEASE_LOST = "leader election lost"
 #: What a replica that ends tells of all writes together for which it has no answer.
-UNANSWERED_AT_END = re.compile(r"^(\d+) other writes were not answered in time$")
+UNANSWERED_AT_END = re.compile(r"^(\d+) (bindings|other writes) were not answered in time$")
 #: Events that failed are told again after so many seconds.
 EVENTS_AGAIN_SECONDS = 300.0
 #: So are pauses that are longer than any that is kept, and how such a line begins.
@@ -120,7 +120,8 @@ def _successes(world: World) -> dict[tuple[str, str], list[float]]:
 def _written_leases(world: World) -> tuple[set[int], set[int]]:
     """The reads of a lease that a write follows at once, and these writes.
 
-    Such a read is no success by itself, and such a write is the last request of a try.
+    Such a read is no success by itself, and such a write is the last request of a try. After a read
+    that failed, the write is the first request of the next try.
     """
     reads: set[int] = set()
     writes: set[int] = set()
@@ -129,7 +130,8 @@ def _written_leases(world: World) -> tuple[set[int], set[int]]:
         if sent.verb != "lease":
             continue
         before = last.get(sent.replica)
-        if before is not None and before.method == "GET" != sent.method:
+        follows = before is not None and before.answered in {200, 404} and before.fault != "garbage"
+        if before is not None and follows and before.method == "GET" != sent.method:
             reads.add(id(before))
             writes.add(id(sent))
         last[sent.replica] = sent
@@ -252,13 +254,17 @@ def _untold(world: World, successes: dict[tuple[str, str], list[float]]) -> Iter
             continue
         since = _told_since(sent, successes)
         end = _latest(world, known_at + pause)
+        if sent.verb == "bind" and _between(world.network.downs, known_at, end):
+            end = math.inf  # it is sent again, over connections that are refused
         timely = [line for line in lines[sent.replica] if since <= line.time <= end]
         if any(re.search(said, line.text) for line in timely):
             continue
         if pause and _is_repeated(world, sent, end):
             continue
-        last = next((line for line in timely if together[line] > 0), None)
-        if last is not None and not sent.answered and sent.verb in {"status", "delete"}:
+        is_bind, is_other = sent.verb == "bind", sent.verb in {"status", "delete"}
+        ends = "bindings were" if is_bind else "other writes were"
+        last = next((line for line in timely if together[line] > 0 and ends in line.text), None)
+        if last is not None and (is_bind or (is_other and not sent.answered)):
             together[last] -= 1
         else:
             yield (
