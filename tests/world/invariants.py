@@ -659,15 +659,18 @@ def lost_nominations(world: World) -> set[str]:
 
 
 def waiting_claimants(world: World) -> set[str]:
-    """Pods that wait, have claims of devices, and were tried with a preemption at last."""
+    """Pods that wait, have claims of devices, and were tried with a preemption at last.
+
+    And those of which the last attempt has deleted a claim for extended resources: before v1.37,
+    the deletion of a claim wakes no pod.
+    """
     last = {decision.uid: decision for _, _, decision in world.decisions}
     return {
         _name(pod)
         for pod in world.cluster.registry.list("Pod")
         if _waits(pod)
-        and pod["spec"].get("resourceClaims")
         and (found := last.get(pod["metadata"]["uid"])) is not None
-        and found.preemption is not None
+        and (found.preemption if pod["spec"].get("resourceClaims") else found.released) is not None
     }
 
 

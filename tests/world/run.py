@@ -755,7 +755,9 @@ class World:
         for replica in self._alive():
             self.findings += invariants.state_findings(self, replica)
             history = replica.run.host.history
-            if history is not None and (history._writer is None or history._writer.failure):
+            writer = history._writer if history is not None else None
+            waits = writer is not None and writer.failure and writer._next_try > writer._clock()
+            if history is not None and (writer is None or (writer.failure and not waits)):
                 self.findings.append(f"{replica.name} records nothing any more")
         self.findings += invariants.stored_findings(self)
         self.is_closing = True

@@ -175,6 +175,9 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(21091, id="a list whose last page cannot be read is no success"),
         pytest.param(21247, id="v1.13 parks pods by a clock that was set forward"),
         pytest.param(4114, id="a lease is not written after a read of it that failed"),
+        pytest.param(5550, id="a shadow cannot ask for the pods without a node"),
+        pytest.param(5720, id="the disk is full again when recording is tried again"),
+        pytest.param(6091, id="v1.36 wakes no pod when a claim for it is deleted"),
         pytest.param(4751, id="a binding is sent again to an API server that went down"),
     ],
 )

@@ -367,7 +367,9 @@ def _must_be_said(sent: Sent, *, is_last: bool) -> str:
             # A step on the way to the binding, which fails with it.
             said = f"^pod was not bound pod={_key(sent)} "
         case "list" | "watch" if code != 410:
-            said = f"^{re.escape(sent.path)}: "
+            # A shadow asks for the pods without a node besides.
+            besides = "|pods without a node" if sent.path == "/api/v1/pods" else ""
+            said = f"^({re.escape(sent.path)}{besides}): "
         case "lease" if code != 409 and (is_last or (sent.method == "GET" and code != 404)):
             said = "^leader election: "
         case "status" | "delete" if code != 404 and _subject(sent).startswith("pod "):
