@@ -274,7 +274,12 @@ class Scheduler:
         ask: Ask | None = None,
         bind_by_extender: ExtenderBind | None = None,
     ) -> None:
-        """Continue with other profiles: pending pods are queued anew, bindings under way go on."""
+        """Continue with other profiles: pending pods are queued anew, bindings under way go on.
+
+        A scheduler that stops keeps its profiles, and starts no informers.
+        """
+        if self._stopping:
+            return
         if self.synced.is_set():
             await self._informers.start(watched_kinds(profiles))
         self.state.apply(
