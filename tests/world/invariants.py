@@ -192,6 +192,12 @@ def _storms(world: World) -> Iterator[str]:
         for each in world.history
         if not each.writer and each.kind not in {"Event", "Lease"}
     ]
+    # A pod that could not be bound frees its node, which wakes the others.
+    freed = [
+        (sent.time, sent.replica, sent.path.removesuffix("binding"))
+        for sent in world.network.sent
+        if sent.verb == "bind" and not 200 <= sent.answered < 300
+    ]
     by_operation: dict[tuple[str, str, str], list[Sent]] = defaultdict(list)
     for sent in world.network.sent:
         if sent.replica != "fresh" and not sent.is_part:  # all pages of a list are one
@@ -205,6 +211,12 @@ def _storms(world: World) -> Iterator[str]:
             meanwhile = bisect_left(changes, start + WINDOW_SECONDS) - bisect_left(
                 changes, start - WINDOW_SECONDS
             )
+            if method == "PATCH" and path.endswith("/status"):
+                meanwhile += sum(
+                    replica == each and abs(time - start) < WINDOW_SECONDS
+                    for time, each, pod in freed
+                    if not path.startswith(pod)
+                )
             most = MOST_IN_WINDOW + 2 * meanwhile
             if end - index > most:
                 yield (
