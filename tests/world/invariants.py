@@ -469,7 +469,7 @@ def _misfit(
     for resource in ("cpu", "memory"):
         room = max(_amount(node["status"]["allocatable"].get(resource, "0")) for node in present)
         used = sum(_request(each, resource) for each in [*here, pod])
-        if used > room:
+        if used > room and _request(pod, resource):  # a node may be overfull since it shrank
             yield f"{what}: {resource} {used} of {room}"
     if len(here) + 1 > max(int(node["status"]["allocatable"]["pods"]) for node in present):
         yield f"{what}: {len(here) + 1} pods"

@@ -180,6 +180,7 @@ def test_seeds_that_failed_once(seed: int) -> None:
         pytest.param(6091, id="v1.36 wakes no pod when a claim for it is deleted"),
         pytest.param(6690, id="a replica is reconfigured after it has lost the lease"),
         pytest.param(6981, id="pods that cannot be bound free their nodes again and again"),
+        pytest.param(9034, id="a pod without a request goes to a node that shrank"),
         pytest.param(4751, id="a binding is sent again to an API server that went down"),
     ],
 )
