@@ -342,7 +342,7 @@ def test_states_are_revisions_of_a_folder(tmp_path: Path) -> None:
     [changed] = after.changed_since(before)
     assert changed.label == "Deployment/shop/web"
     assert [each.file for each in before.objects.values()] == ["manifests/web.yaml"]
-    with pytest.raises(InputError, match="nothing"):
+    with pytest.raises(InputError, match="--git: there is no revision 'nothing'; a branch, a tag"):
         revision_state(str(folder), "nothing", tmp_path / "none")
 
 

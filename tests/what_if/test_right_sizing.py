@@ -239,7 +239,7 @@ def test_krr_without_data_is_noted() -> None:
     ("text", "sentence"),
     [
         ("{", "cannot be read"),
-        ("a: [", "cannot be read"),
+        ("a: [", "is not readable YAML at line 2, column 1"),
         ("kind: Pod\n", "holds no recommendation"),
         ("namespace,name,container,cpu\n", "lacks the columns kind"),
         ("namespace,kind,name,container\n", "lacks the columns of resources"),

@@ -83,13 +83,17 @@ def compare(
             chosen[_name(argument, chosen)] = found
     if len(chosen) < _TWO:
         _refuse_missing(files)
+        others = f", and {' and '.join(files)} as objects of a cluster" if files else ""
         raise click.UsageError(
-            f"expected two configurations or more, got {len(chosen)}; one is a file with a "
-            f"KubeSchedulerConfiguration or a Policy, {', '.join(NAMED)} or a FILE.py"
+            f"expected two configurations or more, got {len(chosen)}{others}; a configuration is a "
+            f"file with a KubeSchedulerConfiguration or a Policy, {', '.join(NAMED)} or a FILE.py"
         )
     cluster = cluster_without_files(reach, files)
     objects = read_files(files) if cluster is None else read_live(cluster)
     notes(input_notes(objects))
+    if not objects.nodes:
+        hint = "pods are placed on the nodes of a cluster"
+        raise InputError("holds no node", where=" and ".join(files), hint=hint)
     profiles = {name: each.profiles for name, each in chosen.items()}
     search = CompareSearch(objects, profiles, seeds=seeds, bound=bound, notify=note)
     code = searched(search.steps(workers=processors()), search.total, "comparing")

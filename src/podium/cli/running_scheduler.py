@@ -91,7 +91,9 @@ class _Credentials:
         try:
             context = ssl.create_default_context(cafile=self.authority or None)
         except (OSError, ValueError) as error:
-            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            is_content = isinstance(error, ssl.SSLError)
+            said = getattr(error, "strerror", None) or str(error)
+            reason = "holds no certificate in PEM form" if is_content else said.lower()
             raise ConfigError(f"--certificate-authority {self.authority}: {reason}") from None
         if self.insecure:
             context.check_hostname = False

@@ -184,7 +184,7 @@ def _not_found(
     known = [pod.key if namespace else pod.name for pod in pods]
     known += sorted({e[2] for pod in pods for e in above.identities(pod)} - {*known})
     short = f"{namespace}/{short}" if namespace else short
-    hint = _hint(short, known, "the input holds no pods")
+    hint = _hint(short, known, f"{_input(objects)} holds no pods")
     return InputError(f"there is no pod {short}", hint=hint)
 
 
@@ -192,8 +192,13 @@ def check_node(objects: Objects, name: str) -> None:
     """Refuse a node that is not in the input."""
     names = [node.name for node in objects.nodes]
     if name not in names:
-        hint = _hint(name, names, "the input holds no nodes")
+        hint = _hint(name, names, f"{_input(objects)} holds no nodes")
         raise InputError(f"there is no node {name}", hint=hint)
+
+
+def _input(objects: Objects) -> str:
+    """What an error calls the input: the files without any object, if there are some."""
+    return " and ".join(objects.empty_files) or "the input"
 
 
 def _hint(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import yaml
 
 from podium.errors import InputError
 from podium.library.files import text_from
+from podium.objects.reading.yaml_text import documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,11 +150,14 @@ class Experiment(_Part, frozen=True):
 def read_experiment(path: str) -> Experiment:
     """The experiment in a file of YAML or JSON, checked."""
     try:
-        document = yaml.load(text_from(path), yaml.CSafeLoader)
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {' '.join(str(error).split())}", where=path) from None
+        read = [each.value for each in documents(text_from(path))]
+    except InputError as error:
+        raise error.located(where=path) from None
+    if len(read) != 1 or not isinstance(read[0], dict):
+        hint = f"it begins with apiVersion: {API_VERSION} and kind: {KIND}"
+        raise InputError("is no experiment", where=path, hint=hint)
     try:
-        found = msgspec.convert(document, Experiment)
+        found = msgspec.convert(read[0], Experiment)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
         field = place.rstrip("`").removeprefix(".")

@@ -206,6 +206,13 @@ def test_a_wrong_argument_is_refused(own: str, entry: dict[str, Any], sentence: 
         from_policy(policy(predicates=[{"name": "ZoneOnly", **entry}]), options(own))
 
 
+def test_a_file_of_another_kind_is_no_rule(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("kind: Policy\n")
+
+    with pytest.raises(ConfigError, match=r"rules.yaml is no Python file; a file with rules ends"):
+        load_rules([str(tmp_path / "rules.yaml")])
+
+
 def test_no_such_file_or_module() -> None:
     with pytest.raises(ConfigError, match="there is no such file"):
         load_rules(["missing.py"])

@@ -70,8 +70,9 @@ def test_a_digest_changes_with_whatever_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("- 1", "e.yaml: expected `object`, got `array`"),
-        ("a: [", "e.yaml: is not YAML: while parsing"),
+        ("- 1", "e.yaml: is no experiment; it begins with apiVersion: podium/v1 and kind: "),
+        ("", "e.yaml: is no experiment; it begins with apiVersion: podium/v1 and kind: "),
+        ("a: [", "e.yaml: is not readable YAML at line 2, column 1: "),
         (HEAD + ONE, "e.yaml: object missing required field `workloads`"),
         (HEAD + "workloads: 3\n" + ONE, "e.yaml: workloads: expected `array`, got `int`"),
         (

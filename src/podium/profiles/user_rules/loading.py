@@ -194,6 +194,8 @@ def load_file(source: str) -> ModuleType:
     )
 
     path = Path(source)
+    if path.suffix != ".py":
+        raise ConfigError(f"{source} is no Python file", hint="a file with rules ends in .py")
     # Files of one name in two folders are two modules.
     folder = blake2b(bytes(path.resolve().parent), digest_size=4).hexdigest()
     spec = spec_from_file_location(f"{_PREFIX}{path.stem}_{folder}", path)

@@ -32,6 +32,8 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 #: Where the spec of pods is: in a pod, in a workload, and in a cron job.
 POD_SPECS: Final = ("spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec")
 
+_NO_OBJECT: Final = "holds no Kubernetes object"
+
 Key = tuple[str, str, str]
 
 
@@ -150,6 +152,7 @@ def read_state(path: str, shown_as: Mapping[str, str] | None = None) -> Manifest
     if not root.exists():
         raise InputError("does not exist", where=path, hint="name a folder or file with manifests")
     if root.is_dir() and not any(each.suffix in _SUFFIXES for each in root.rglob("*")):
+        state.notes.append(f"{state.root}: {_NO_OBJECT}")
         return state
     kustomizations = _kustomizations(root)
     for where, data in _plain_files(root, list(kustomizations)):
@@ -157,6 +160,8 @@ def read_state(path: str, shown_as: Mapping[str, str] | None = None) -> Manifest
     for folder, is_root in kustomizations.items():
         if is_root:
             _render(state, folder, shown_as)
+    if not (state.objects or state.mistakes or state.notes):
+        state.notes.append(f"{state.root}: {_NO_OBJECT}")
     return state
 
 
@@ -164,6 +169,7 @@ def revision_state(path: str, revision: str, folder: Path) -> ManifestState:
     """The state of *path* at a revision of its git repository; *folder* takes the files."""
     top = Path(_git(path, "rev-parse", "--show-toplevel").strip())
     inside = Path(path).resolve().relative_to(top.resolve()).as_posix()
+    _git(path, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", revision=revision)
     listed = _git(path, "ls-tree", "-r", "--name-only", "--full-tree", revision, "--", inside)
     shown = {str(folder / inside): inside}
     for name in listed.splitlines():
@@ -176,7 +182,8 @@ def revision_state(path: str, revision: str, folder: Path) -> ManifestState:
     return read_state(str(folder / inside), shown)
 
 
-def _git(path: str, *arguments: str) -> str:
+def _git(path: str, *arguments: str, revision: str = "") -> str:
+    """What git answers; *revision* is what it is asked for, if that alone can be wrong."""
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     git = shutil.which("git")
     if git is None:
@@ -184,6 +191,9 @@ def _git(path: str, *arguments: str) -> str:
     done = subprocess.run(  # noqa: S603  a program of the user, without a shell
         [git, "-C", str(folder), *arguments], capture_output=True, text=True, check=False
     )
+    if done.returncode and revision:
+        hint = "a branch, a tag or a commit is one"
+        raise InputError(f"there is no revision {revision!r}", where="--git", hint=hint)
     if done.returncode:
         told = (done.stderr.strip().splitlines() or ["failed"])[0]
         raise InputError(told, where=f"git {' '.join(arguments[:2])}")
@@ -276,7 +286,7 @@ def _add_document(state: ManifestState, where: str, node: yaml.Node) -> None:
     finally:
         loader.dispose()
     if not isinstance(value, dict) or not value.get("kind") or not value.get("apiVersion"):
-        state.notes.append(f"{where}: holds no Kubernetes object")
+        state.notes.append(f"{where}: {_NO_OBJECT}")
         return
     if str(value["kind"]).endswith("List") and isinstance(value.get("items"), list):
         items = entry_of(node, "items")

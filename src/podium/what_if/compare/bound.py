@@ -242,9 +242,7 @@ def _highspy() -> Any:
     try:
         return import_module("highspy")
     except ImportError:
-        raise InputError(
-            "a lower bound needs a solver", hint="install podium[solve], or leave out --bound"
-        ) from None
+        raise InputError("a lower bound needs a solver", hint="podium[solve] brings one") from None
 
 
 def _has(profile: Profile, names: frozenset[str]) -> bool:

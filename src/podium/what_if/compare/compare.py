@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import yaml
 
 from podium.engine.framework.profile import Profile
 from podium.errors import InputError
@@ -17,6 +16,7 @@ from podium.library.notices import Notify, log_warning
 from podium.library.parallel import in_parallel
 from podium.library.profile_source import ProfileSource
 from podium.library.simulations import as_profiles, open_simulation
+from podium.objects.reading.yaml_text import documents
 from podium.releases import RELEASES
 from podium.what_if.compare.bound import lower_bound
 from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
@@ -76,8 +76,8 @@ def configuration_kind(text: str) -> str:
     if _CONFIG not in text and _POLICY not in text and "policy.cfg" not in text:
         return ""
     try:
-        found = list(yaml.safe_load_all(text))
-    except yaml.YAMLError:
+        found = [each.value for each in documents(text)]
+    except InputError:
         return ""
     document = found[0] if len(found) == 1 and isinstance(found[0], dict) else {}
     kind = document.get("kind")

@@ -18,8 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from podium.engine.state.accounting import amount
 from podium.errors import InputError
 from podium.kube.client import ApiClient
@@ -28,6 +26,7 @@ from podium.lab.contents.documents import documents
 from podium.library.files import text_from
 from podium.library.reading import contents
 from podium.objects.quantity import QuantityError, amount_of
+from podium.objects.reading import yaml_text
 
 if TYPE_CHECKING:
     from podium.kube.access import Access
@@ -117,11 +116,7 @@ def parse_recommendations(text: str) -> Recommendations:
     first = stripped.splitlines()[0] if stripped else ""
     if "," in first and "container" in first and ":" not in first:
         return _from_csv(text)
-    try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise InputError(f"cannot be read: {' '.join(str(error).split())}") from None
-    return _from_objects(documents)
+    return _from_objects(each.value for each in yaml_text.documents(text))
 
 
 def _fetched(address: str) -> str:
