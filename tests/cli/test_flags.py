@@ -79,7 +79,7 @@ def test_a_generation_can_be_named(podium: Podium, cluster: str) -> None:
         (("--policy", "none.json"), "none.json: cannot be read: no such file or directory"),
         (("--provider", "x", "--profile", "y"), "--provider and --profile exclude each other"),
         (("--policy", "x", "--config", "y"), "--policy and --config exclude each other"),
-        (("--feature-gates", "PodPriority"), "'PodPriority' is not of the form Name=true"),
+        (("--feature-gates", "PodPriority"), "'PodPriority' is neither Name=true nor Name=false"),
         (("--feature-gates", "PodPriorty=true"), "unknown feature gate 'PodPriorty'; did you mean"),
         (("--percentage-of-nodes-to-score", "101"), "invalid percentageOfNodesToScore: 101"),
         (("--percentage-of-nodes-to-score", "few"), "'few' is not a valid integer"),

@@ -66,7 +66,7 @@ class _GatesType(_GatesBase):
             name, equals, text = part.partition("=")
             on = truth(text.strip())
             if not equals or on is None:
-                self.fail(f"{part!r} is not of the form Name=true or Name=false", param, ctx)
+                self.fail(f"{part!r} is neither Name=true nor Name=false", param, ctx)
             gates[name.strip()] = on
         return gates
 

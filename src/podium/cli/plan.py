@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
-#: Flag, form of its value, help.
+#: Flag, what its value looks like, help.
 _FLAGS: Final = (
     ("drain", "NODE", "Cordon a node and evict its pods, as kubectl drain does."),
     ("lose", "NODE|LABEL=VALUE", "Nodes that are gone at once, with what runs on them."),

@@ -93,7 +93,7 @@ class _Credentials:
         except (OSError, ValueError) as error:
             is_content = isinstance(error, ssl.SSLError)
             said = getattr(error, "strerror", None) or str(error)
-            reason = "holds no certificate in PEM form" if is_content else said.lower()
+            reason = "holds no certificate in PEM format" if is_content else said.lower()
             raise ConfigError(f"--certificate-authority {self.authority}: {reason}") from None
         if self.insecure:
             context.check_hostname = False

@@ -54,7 +54,7 @@ def snapshot(
     access = reached(reach)
     chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)
     profile = kept_profile(flags, chosen)
-    listed = write_snapshot(access, out, profile, form=output, anonymize=anonymize)
+    listed = write_snapshot(access, out, profile, written_as=output, anonymize=anonymize)
     for sentence in forbidden_notes(listed.forbidden):
         note(sentence)
     if out != STDOUT:

@@ -1,7 +1,7 @@
 """Notes about input on which a scheduler decides otherwise than a reader may think.
 
 Conditions: kube-scheduler looks at taints, and the node controller turns conditions into taints.
-The nodes of a file have no such controller, so pods land on a node that is not ready. Zones: v1.13
+The nodes of a file have no controller, so pods land on a node that is not ready. Zones: v1.13
 reads the older labels. Claims: the volume controller annotates a claim once it is bound; a claim
 without the annotation is not bound, whatever its phase says. Affinity: a term whose selector is
 misspelt selects no pod, and then keeps nothing apart.

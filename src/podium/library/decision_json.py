@@ -363,7 +363,7 @@ def score_cause_from_data(column: Mapping[str, Any]) -> causes.ScoreCause | None
 
 
 def preemption_causes_from_data(data: Mapping[str, Any]) -> causes.PreemptionCauses | None:
-    """Why nodes are no candidates and victims were not reprieved; None if that is not told."""
+    """Why nodes are no candidates and victims were not reprieved; None if unknown."""
     if "noCandidates" not in data:
         return None
     return causes.PreemptionCauses(

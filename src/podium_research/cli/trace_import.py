@@ -13,17 +13,17 @@ from podium.cli.parsing import FlagsCommand
 
 
 @click.command("import", cls=FlagsCommand)
-@click.argument("form", type=click.Choice(("openb", "csv", "simkube")))
+@click.argument("trace_format", metavar="FORMAT", type=click.Choice(("openb", "csv", "simkube")))
 @click.argument("folder", type=click.Path(), metavar="HISTORY")
 @click.option("--nodes", required=True, metavar="FILE", help="The list of nodes, a CSV file.")
 @click.option("--pods", required=True, metavar="FILE", help="The list of pods, or SimKube's trace.")
 @output_flag("table", "json", "yaml")
-def import_(*, form: str, folder: str, nodes: str, pods: str, output: str) -> None:
+def import_(*, trace_format: str, folder: str, nodes: str, pods: str, output: str) -> None:
     """Write a trace as a history: its nodes and pods as they come and go.
 
-    FORM is openb (Alibaba's cluster-trace-gpu-v2023), csv (files of your own, docs/sweeps.md lists
-    the columns) or simkube (the nodes are a CSV file of your own then). HISTORY is a folder that
-    does not exist yet, or is empty. `podium sweep` replays it.
+    FORMAT is openb (Alibaba's cluster-trace-gpu-v2023), csv (files of your own, docs/sweeps.md
+    lists the columns) or simkube (the nodes are a CSV file of your own then). HISTORY is a folder
+    that does not exist yet, or is empty. `podium sweep` replays it.
 
     Exit code: 0 written, 2 bad input.
     """
@@ -31,7 +31,9 @@ def import_(*, form: str, folder: str, nodes: str, pods: str, output: str) -> No
     from podium_research.traces.reading import read_trace  # noqa: PLC0415
 
     target = new_folder(folder)
-    trace = read_trace(form, Path(pods).stem, [(path, _content(path)) for path in (nodes, pods)])
+    trace = read_trace(
+        trace_format, Path(pods).stem, [(path, _content(path)) for path in (nodes, pods)]
+    )
     changes = write_history(trace, target)
     leaving = [t for each in trace.pods for t in (each.arrives, each.leaves) if t is not None]
     found = {

@@ -1,4 +1,4 @@
-"""Traces by the name of their form."""
+"""Traces by the name of their format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: A file: where it is, for messages, and what is in it.
 File = tuple[str, bytes]
-OPENB, CSV, SIMKUBE, HISTORY, MANIFESTS = FORMS = (
+OPENB, CSV, SIMKUBE, HISTORY, MANIFESTS = FORMATS = (
     "openb",
     "csv",
     "simkube",
@@ -34,28 +34,30 @@ OPENB, CSV, SIMKUBE, HISTORY, MANIFESTS = FORMS = (
 )
 
 
-def read_trace(form: str, name: str, files: Sequence[File]) -> Trace:
+def read_trace(trace_format: str, name: str, files: Sequence[File]) -> Trace:
     """The trace in some files.
 
     `openb` and `csv` are a list of nodes and one of pods, `simkube` a list of nodes (as in `csv`)
     and a trace, `history` the segments of a history, `manifests` any files of objects.
     """
-    if form == MANIFESTS:
+    if trace_format == MANIFESTS:
         return _of_manifests(name, files)
-    if form == HISTORY:
+    if trace_format == HISTORY:
         return _of_segments(name, files)
-    if form == SIMKUBE:
+    if trace_format == SIMKUBE:
         nodes_file, (where, content) = files
         return read_simkube(name, where, content, read_nodes(CsvTable(*nodes_file)))
     tables = [CsvTable(where, content) for where, content in files]
-    if form == OPENB:
+    if trace_format == OPENB:
         nodes, pods = tables
         nodes.needs("sn", "cpu_milli", "memory_mib")
         pods.needs("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
         return read_openb(name, nodes, pods)
-    if form == CSV:
+    if trace_format == CSV:
         return read_csv(name, *tables)
-    raise InputError(f"there is no form of traces {form!r}", hint=f"known: {', '.join(FORMS)}")
+    raise InputError(
+        f"there is no format of traces {trace_format!r}", hint=f"known: {', '.join(FORMATS)}"
+    )
 
 
 def _of_segments(name: str, files: Sequence[File]) -> Trace:

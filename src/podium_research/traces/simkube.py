@@ -55,7 +55,7 @@ class _Config(msgspec.Struct, rename="camel"):
 
 
 class _Document(msgspec.Struct):
-    """The form of a trace, as far as it is read: what has another one is refused."""
+    """The fields of a trace that are read; a trace with other types is refused."""
 
     events: list[_Event]
     config: _Config | None = None

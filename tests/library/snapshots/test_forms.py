@@ -45,7 +45,9 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_snapshot_is_read_again(tmp_path: Path, name: str, form: str | None, first: str) -> None:
     out = tmp_path / name
 
-    listed = writing.write_snapshot(ACCESS, str(out), {"provider": "DefaultProvider"}, form=form)
+    listed = writing.write_snapshot(
+        ACCESS, str(out), {"provider": "DefaultProvider"}, written_as=form
+    )
 
     data = out.read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()

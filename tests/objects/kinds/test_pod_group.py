@@ -64,6 +64,6 @@ def test_what_is_refused(spec: dict[str, Any], what: str) -> None:
         read(spec)
 
 
-def test_the_form_of_an_older_release_is_refused() -> None:
-    with pytest.raises(InputError, match=r"v1alpha2 is not the form .* that is read"):
+def test_the_version_of_an_older_release_is_refused() -> None:
+    with pytest.raises(InputError, match=r"v1alpha2 is not the version .* that is read"):
         read({"schedulingPolicy": GANG}, "scheduling.k8s.io/v1alpha2")

@@ -115,7 +115,7 @@ WRONG = [
     ("csv", NODES, "name,cpu\n,1\n", "pods.csv: line 2: name: has no value"),
     ("openb", NODES, OPENB_PODS, "nodes.csv: has no column sn"),
     ("openb", OPENB_NODES, OPENB_PODS.replace("460", "4.6"), "pods.csv: line 2: gpu_milli: is"),
-    ("swarm", NODES, PODS, "there is no form of traces 'swarm'; known: openb, csv, "),
+    ("swarm", NODES, PODS, "there is no format of traces 'swarm'; known: openb, csv, "),
 ]
 
 

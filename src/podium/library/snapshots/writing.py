@@ -129,16 +129,16 @@ def write_snapshot(
     out: str,
     profile: Mapping[str, Any],
     *,
-    form: str | None = None,
+    written_as: str | None = None,
     anonymize: bool = False,
 ) -> Listed:
     """List what decisions and plans depend on and write it to the file *out*; `-` is stdout.
 
-    The *form* is `yaml`, a document per object, or `json`, an object per line; by default the
+    *written_as* is `yaml`, a document per object, or `json`, an object per line; by default the
     ending of *out* says which. A file that ends in `.gz` is compressed.
     """
-    if form is None:
-        form = "yaml" if out.removesuffix(".gz").endswith((".yaml", ".yml")) else "json"
+    if written_as is None:
+        written_as = "yaml" if out.removesuffix(".gz").endswith((".yaml", ".yml")) else "json"
     with tempfile.TemporaryDirectory(prefix="podium-") as folder:
         listed = asyncio.run(list_objects(access, Path(folder)))
         header: dict[str, Any] = {"apiVersion": "podium/v1", "kind": "Snapshot"}
@@ -146,7 +146,7 @@ def write_snapshot(
         if listed.forbidden:
             header["notRead"] = listed.forbidden
         with opened(out) as stream:
-            _write(Path(folder), stream, form, header, profile, anonymize=anonymize)
+            _write(Path(folder), stream, written_as, header, profile, anonymize=anonymize)
     return listed
 
 
@@ -184,7 +184,7 @@ def _unwritable(out: str, error: OSError) -> InputError:
 def _write(
     folder: Path,
     stream: IO[bytes],
-    form: str,
+    written_as: str,
     header: dict[str, Any],
     profile: Mapping[str, Any],
     *,
@@ -196,7 +196,7 @@ def _write(
         header["anonymized"] = True
         profile = renamed_profile(profile, names)
     header["profile"] = profile
-    if form == "yaml":
+    if written_as == "yaml":
         _write_yaml(folder, stream, header, names)
     else:
         _write_json(folder, stream, header, names)

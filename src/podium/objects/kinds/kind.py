@@ -65,7 +65,7 @@ class Kind(Generic[T]):
     #: What the API server fills in when the object is created.
     apply_defaults: Callable[[T, Admission], T] | None = None
 
-    #: Whether the list is so long that it is asked for in the binary form.
+    #: Whether the list is so long that it is asked for as protobuf.
     has_long_lists: bool = False
     #: Makes the decoder of watch events for a kind whose versions differ little from each other;
     #: None: `decoder` is used.

@@ -12,10 +12,10 @@ import msgspec
 
 
 class Value(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, gc=False):
-    """An immutable piece of a Kubernetes object, decoded from its camelCase JSON form."""
+    """An immutable piece of a Kubernetes object, decoded from JSON with camelCase names."""
 
 
-#: A moment as JSON has it, such as "2026-01-31T12:00:00Z". The binary form has numbers instead.
+#: A moment as JSON has it, such as "2026-01-31T12:00:00Z". Protobuf has numbers instead.
 Time = Annotated[str, msgspec.Meta(extra={"is_time": True})]
 
 

@@ -15,7 +15,7 @@ from podium.objects.kinds.pod import PodResourceClaim
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The version that is read. v1alpha2 is the form of v1.36.
+#: The version that is read. v1alpha2 is that of v1.36.
 API_VERSION: Final = "scheduling.k8s.io/v1beta1"
 #: The condition that says whether the group was scheduled once.
 INITIALLY_SCHEDULED: Final = "PodGroupInitiallyScheduled"
@@ -142,7 +142,7 @@ class PodGroup(Object, frozen=True):
 def check_pod_group(group: PodGroup) -> Iterator[Fault]:
     """What an API server would refuse in a group, and what is not supported."""
     if group.api_version not in ("", API_VERSION):
-        what = f"{group.api_version} is not the form of pod groups that is read"
+        what = f"{group.api_version} is not the version of pod groups that is read"
         yield Fault("apiVersion", what, f"pod groups of v1.37 are {API_VERSION}")
         return
     spec = group.spec

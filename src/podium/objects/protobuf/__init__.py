@@ -1,1 +1,1 @@
-"""The binary form of the API, `application/vnd.kubernetes.protobuf`."""
+"""The protobuf encoding of the API, `application/vnd.kubernetes.protobuf`."""

@@ -1,4 +1,4 @@
-"""The number of each field in the binary form of the API, from the table `field_numbers.txt`."""
+"""The number of each field of the API in protobuf, from the table `field_numbers.txt`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the binary form of one object: what it is wrapped in, and the fields of its messages."""
+"""Reads one object from protobuf: what it is wrapped in, and the fields of its messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: What the binary form of an object begins with.
+#: What an object in protobuf begins with.
 MAGIC: Final = b"k8s\x00"
 #: How a value is encoded: the last three bits of its tag.
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -45,7 +45,7 @@ def as_bytes(value: int | bytes) -> bytes:
 
 
 def unwrapped(data: bytes) -> tuple[str, str, bytes]:
-    """API version and kind of an object in the binary form, and the message that it is."""
+    """API version and kind of an object in protobuf, and the message that it is."""
     found = dict(fields(data[len(MAGIC) :]))
     of_type = dict(fields(as_bytes(found.get(1, b""))))
     version, kind = (as_bytes(of_type.get(number, b"")).decode() for number in (1, 2))

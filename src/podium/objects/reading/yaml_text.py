@@ -198,7 +198,7 @@ class OpenCollection(NamedTuple):
 class EventBuilder:
     """Puts the events of one document together, without recursion and within limits.
 
-    A reader of one form says what scalars and mappings become, and words what is wrong.
+    A subclass says what scalars and mappings become, and words what is wrong.
     """
 
     #: How deep collections may be nested.

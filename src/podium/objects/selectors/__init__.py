@@ -1,1 +1,1 @@
-"""Label, field, node and topology selectors: parsing, matching, adding, and their text form."""
+"""Label, field, node and topology selectors: parsing, matching, adding, and their text."""

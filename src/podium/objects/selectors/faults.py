@@ -89,7 +89,7 @@ def _requirement(key: str, operator: str, values: Sequence[str] | None, path: st
 
 
 def _count(operator: str, values: Sequence[str] | None, path: str) -> list[str]:
-    """Whether the operator takes so many values, and values of this form."""
+    """Whether the operator takes so many values, and values that look like these."""
     number = len(values or ())
     match operator:
         case "In" | "NotIn" if not number:

@@ -1,4 +1,4 @@
-"""The JSON form of a configuration file, before anything is known about its fields.
+"""A configuration file as JSON, before anything is known about its fields.
 
 Objects keep the order of their keys and repeated keys, numbers keep their spelling: the messages of
 kube-scheduler show both.
@@ -59,7 +59,7 @@ def _number(text: Number) -> float | str:
 
 
 def from_python(value: Any) -> JsonValue:
-    """The JSON form of a value that was decoded from JSON or YAML."""
+    """The JSON of a value that was decoded from JSON or YAML."""
     if isinstance(value, dict):
         return Fields((str(key), from_python(each)) for key, each in value.items())
     if isinstance(value, list | tuple):

@@ -83,7 +83,7 @@ def read_mapping(value: Mapping[str, Any], generation: Generation) -> Configurat
 
 
 def _parsed(text: str) -> tuple[JsonValue, list[str]]:
-    """The JSON form of the text, and the error about keys that are set twice."""
+    """The text as JSON, and the error about keys that are set twice."""
     if json_parser.looks_like_json(text):
         try:
             return json_parser.parse(text), []

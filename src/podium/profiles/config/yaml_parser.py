@@ -46,7 +46,7 @@ _NAMES: Final = {type(None): "null", bool: "bool", int: "int", float: "float", s
 
 
 class YamlError(ValueError):
-    """The text is not YAML, or has no JSON form."""
+    """The text is not YAML, or cannot be written as JSON."""
 
 
 class RepeatedKey(NamedTuple):
@@ -224,7 +224,7 @@ def _resolved(text: str) -> Any:
 
 
 def _json(value: Any) -> JsonValue:
-    """The JSON form of a value: objects sorted by key, numbers as text."""
+    """A value as JSON: objects sorted by key, numbers as text."""
     if isinstance(value, dict):
         named = {_key_name(key): each for key, each in value.items()}
         return Fields((key, _json(named[key])) for key in sorted(named))

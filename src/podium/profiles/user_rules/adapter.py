@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from podium.engine.state.view import View
     from podium.objects.kinds.pod import Pod
 
-#: The two forms in which a rule written by a user is evaluated.
+#: The two ways in which a rule written by a user is evaluated.
 AnyRows = ManyRows | OneRow
 PREDICATE, PRIORITY, RESERVE, PERMIT = "predicate", "priority", "reserve", "permit"
 #: What an answer may depend on, and what the engine makes of it.

@@ -190,7 +190,7 @@ class _StatedView:
 
 
 class _Part:
-    """Nodes, or pods: attributes in a form that has the stated rows only."""
+    """Nodes, or pods: attributes with the stated rows only."""
 
     def __init__(
         self, name: str, part: Any, readable: frozenset[str] | None, statement: Statement

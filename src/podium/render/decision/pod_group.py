@@ -69,7 +69,7 @@ def sentences(found: GroupDecision) -> Iterator[str]:
     yield _retry(found)
 
 
-def told(found: GroupDecision) -> list[str]:
+def cycle_lines(found: GroupDecision) -> list[str]:
     """The cycle of a group: what became of it, and everything about it, a sentence each."""
     return [headline(found), *sentences(found)]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 #: How many contributions a sentence names.
 _MOST_NAMED: Final = 3
-#: For how many nodes the numbers behind scores are told.
+#: For how many nodes the numbers behind scores are shown.
 _SCORED: Final = 10
 _ORDINALS: Final = {1: "st", 2: "nd", 3: "rd"}
 

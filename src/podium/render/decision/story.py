@@ -1,4 +1,4 @@
-"""The attempts at one pod, told in order, and what it waits for now.
+"""The attempts at one pod in order, and what it waits for now.
 
 What failed, who was evicted and why, and the end. Equal attempts that follow each other are one
 line with a count.

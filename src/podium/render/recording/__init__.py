@@ -1,1 +1,1 @@
-"""Decisions in the form of recordings, and the report that compares them."""
+"""Decisions written as recordings, and the report that compares them."""

@@ -120,7 +120,7 @@ def scenario_document(
     expected: dict[str, Any],
     kinds: Sequence[str] = KINDS_OF_POLICIES,
 ) -> dict[str, Any]:
-    """A scenario of either form: objects of some *kinds*, pending pods, the *expected* steps."""
+    """A scenario of any generation: objects of some *kinds*, pending pods, the *expected* steps."""
     return {
         "name": "podium-schedule",
         "category": "podium",

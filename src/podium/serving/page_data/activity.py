@@ -97,7 +97,7 @@ class ActivityObserver(Observer):
             **pod_group.as_json(found),
             "attempt": result.number,
             "at": result.began,
-            "told": pod_group.told(found),
+            "told": pod_group.cycle_lines(found),
         }
         while len(self.cycles) > GROUPS:
             del self.cycles[next(iter(self.cycles))]

@@ -106,7 +106,7 @@ async def _read_path(access: Access, path: str) -> bytes:
 
 
 def parse_recommendations(text: str) -> Recommendations:
-    """The recommendations in a text, whatever form it has."""
+    """The recommendations in a text, whatever its format."""
     stripped = text.lstrip()
     if stripped.startswith(("{", "[")):
         try:

@@ -1,4 +1,4 @@
-"""The changes that a plan can make to a cluster, and their text form on the command line."""
+"""The changes that a plan can make to a cluster, and how a command line names them."""
 
 from __future__ import annotations
 

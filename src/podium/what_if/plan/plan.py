@@ -284,5 +284,5 @@ def _explained_group(
     if cycle is None:
         group.why = [decisions[tried[0].key].message]
     else:
-        group.cycle, group.why = pod_group.as_json(cycle), pod_group.told(cycle)
+        group.cycle, group.why = pod_group.as_json(cycle), pod_group.cycle_lines(cycle)
     return decisions

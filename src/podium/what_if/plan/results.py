@@ -1,6 +1,6 @@
 """What a plan answers: values without behaviour, which tables, pages and programs read.
 
-The JSON form is `kind: Plan`; `docs/plan.md` explains it and `docs/plan.schema.json` states it.
+As JSON it is `kind: Plan`; `docs/plan.md` explains it and `docs/plan.schema.json` states it.
 """
 
 from __future__ import annotations
