@@ -15,7 +15,7 @@ from podium.library.decision_json import to_json
 from podium.library.explained_causes import add_causes
 from podium.library.pending_pods import seen_by
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 
 NODES, QUICK = 5000, 200
 

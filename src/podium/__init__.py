@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from podium.what_if.capacity.capacity import PodKind, capacity
     from podium.what_if.capacity.node_shapes import NodeShape
     from podium.what_if.capacity.results import Capacity
-    from podium.what_if.compare.compare import compare
+    from podium.what_if.compare.comparison import compare
     from podium.what_if.compare.results import Comparison
     from podium.what_if.fix.fix import apply_fix, fix
     from podium.what_if.fix.results import Fix, Fixes
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from podium.what_if.plan.inputs import cluster_documents
     from podium.what_if.plan.plan import plan
     from podium.what_if.plan.results import Plan
-    from podium.what_if.survive.survive import Survival, survive
+    from podium.what_if.survive.survival import Survival, survive
 
 __version__ = "0.1.0"
 
@@ -137,7 +137,7 @@ _MODULES = {
     "podium.library.explanation": ("Explanation", "explain"),
     "podium.library.pending_pods": ("pending",),
     "podium.what_if.capacity.capacity": ("PodKind", "capacity"),
-    "podium.what_if.compare.compare": ("compare",),
+    "podium.what_if.compare.comparison": ("compare",),
     "podium.what_if.fix.fix": ("apply_fix", "fix"),
     "podium.what_if.capacity.node_shapes": ("NodeShape",),
     "podium.library.frames": ("frame",),
@@ -174,7 +174,7 @@ _MODULES = {
     "podium.what_if.plan.inputs": ("cluster_documents",),
     "podium.what_if.plan.plan": ("plan",),
     "podium.what_if.plan.results": ("Plan",),
-    "podium.what_if.survive.survive": ("Survival", "survive"),
+    "podium.what_if.survive.survival": ("Survival", "survive"),
     "podium.library.decision_json": ("to_json",),
     "podium.what_if.capacity.results": ("Capacity",),
     "podium.what_if.compare.results": ("Comparison",),

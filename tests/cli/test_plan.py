@@ -15,7 +15,7 @@ import yaml
 from cli.conftest import Files, Podium
 from podium.what_if.plan.execution import Applier
 from podium.what_if.plan.results import Plan
-from podium.what_if.survive.survive import Survival, lose_domain
+from podium.what_if.survive.survival import Survival, lose_domain
 from render.json_schema import problems
 from what_if.clusters import node, pod, workload
 
@@ -131,7 +131,7 @@ def test_an_interrupt_prints_what_is_known_and_exits_130(
         return first_only
 
     monkeypatch.setattr(Applier, "apply", interrupted(Applier.apply))
-    monkeypatch.setattr("podium.what_if.survive.survive.lose_domain", interrupted(lose_domain))
+    monkeypatch.setattr("podium.what_if.survive.survival.lose_domain", interrupted(lose_domain))
 
     result = podium(command[0], write(ITEMS), *command[1:])
 

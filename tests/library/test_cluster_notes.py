@@ -7,10 +7,10 @@ from podium.lab.contents.demo import node_manifest
 from podium.library.cluster_notes import cluster_notes
 from podium.library.profile_source import ProfileSource
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
+from podium.objects.completing.expansion import expand
 from podium.objects.kinds.devices import ResourceSlice
 from podium.objects.kinds.meta import Object
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 
 V1_13 = ProfileSource(profile="v1.13", environment={})
 V1_36 = ProfileSource(profile="v1.36", environment={})

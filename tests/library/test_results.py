@@ -11,7 +11,7 @@ import podium
 from manifests import budget
 from podium.library.frames import frame
 from podium.library.reading import Paths
-from podium.what_if.consolidate.consolidate import consolidate
+from podium.what_if.consolidate.consolidation import consolidate
 from what_if.clusters import chosen, documents, node, planned, pod, workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster"

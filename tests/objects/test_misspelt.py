@@ -6,8 +6,8 @@ import json
 
 import yaml
 
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import notes
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import notes
 
 IGNORED = "is no field and is ignored; did you mean"
 POD = """

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from podium.library.reading import read
 from podium.profiles.policy.build import Options, from_policy, parse_policy
-from podium.what_if.compare.compare import compare
+from podium.what_if.compare.comparison import compare
 from web.conftest import WORLD
 from web.playground import Served, default_profile
 from web.test_data import ask, data, refusal

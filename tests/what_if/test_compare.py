@@ -14,7 +14,7 @@ from podium.objects.reading.collection import Objects
 from podium.render.reports.comparison import comparison_lines
 from podium.what_if.compare.bound import DIVIDED, lower_bound
 from podium.what_if.compare.compaction import Compaction, PackedWorkload, workload_of
-from podium.what_if.compare.compare import CompareSearch, compare
+from podium.what_if.compare.comparison import CompareSearch, compare
 
 V1_13 = podium.default_profile("v1.13")
 V1_36 = podium.default_profile("v1.36")

@@ -10,7 +10,7 @@ import pytest
 from host.conftest import Lab
 from lab.clients.kubectl import Kubectl, debian
 from manifests import budget
-from podium.what_if.consolidate.consolidate import Consolidation, consolidate
+from podium.what_if.consolidate.consolidation import Consolidation, consolidate
 from podium.what_if.plan.changes import Cordon, Drain, NodeSelection
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan

@@ -12,7 +12,7 @@ import pytest
 from manifests import budget, listed, priority_class
 from podium.library.reading import read
 from podium.objects.reading.collection import Objects
-from podium.what_if.survive.survive import DomainLoss, survive
+from podium.what_if.survive.survival import DomainLoss, survive
 from what_if.clusters import Item, chosen, node, owned, planned, pod, with_claim, workload
 
 ZONE = "topology.kubernetes.io/zone"

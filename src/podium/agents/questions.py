@@ -34,7 +34,7 @@ from podium.render.reports.comparison import comparison_lines
 from podium.render.reports.fit import capacity_lines, fix_lines
 from podium.render.reports.plan import report as plan_lines
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
-from podium.what_if.compare.compare import NAMED, CompareSearch, configuration
+from podium.what_if.compare.comparison import NAMED, CompareSearch, configuration
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import CHANGE_FLAGS
 from podium.what_if.plan.inputs import cluster_documents, live_documents

@@ -20,7 +20,7 @@ from podium.cli.parsing import FlagsCommand
 from podium.library.absence import absence_notes, absent_kinds
 from podium.library.parallel import processors
 from podium.library.profile_source import ProfileSource
-from podium.objects.reading.validate import notes as input_notes
+from podium.objects.reading.validation import notes as input_notes
 from podium.what_if.capacity.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
 from podium.what_if.capacity.node_shapes import shape_named
 

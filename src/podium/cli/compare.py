@@ -22,8 +22,8 @@ from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.files import STDIN
 from podium.library.parallel import processors
-from podium.objects.reading.validate import notes as input_notes
-from podium.what_if.compare.compare import NAMED, SEEDS, CompareSearch, configuration
+from podium.objects.reading.validation import notes as input_notes
+from podium.what_if.compare.comparison import NAMED, SEEDS, CompareSearch, configuration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from podium.library.profile_choice import config_in, options_of, shipped_policy
 from podium.library.profile_source import ProfileSource
 from podium.library.profiles import DEFAULT_PROVIDER
 from podium.profiles.config.build import default_config, from_config
-from podium.profiles.config.describe import describe_config, list_plugins
-from podium.profiles.policy.describe import catalogue, describe
+from podium.profiles.config.description import describe_config, list_plugins
+from podium.profiles.policy.description import catalogue, describe
 from podium.releases import release_of
 from podium.render.reports.profiles import (
     catalogue_tables,
@@ -25,7 +25,7 @@ from podium.render.reports.profiles import (
     policy_tables,
     validity_report,
 )
-from podium.what_if.compare.compare import configuration_kind
+from podium.what_if.compare.comparison import configuration_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from podium.library.cluster_notes import cluster_notes
 from podium.library.explanation import explain as explained
 from podium.library.lookup import check_node, pod_named
 from podium.library.profile_source import ProfileSource
-from podium.objects.reading.validate import notes as input_notes
+from podium.objects.reading.validation import notes as input_notes
 
 if TYPE_CHECKING:
     from podium.library.explanation import Explanation

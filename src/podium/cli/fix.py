@@ -19,7 +19,7 @@ from podium.cli.inputs import check_strictly, objects_and_profiles, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
 from podium.library.profile_source import ProfileSource
-from podium.objects.reading.validate import notes as input_notes
+from podium.objects.reading.validation import notes as input_notes
 from podium.what_if.capacity.node_shapes import shape_named
 from podium.what_if.fix.fix import FixSearch
 

@@ -36,7 +36,7 @@ from podium.cli.parsing import FlagsCommand
 from podium.library.absence import AbsentObjects, absence_notes, absent_kinds
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
-from podium.objects.reading.validate import notes as input_notes
+from podium.objects.reading.validation import notes as input_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from podium.what_if.plan.changes import Change
     from podium.what_if.plan.inputs import ClusterDocuments
     from podium.what_if.plan.results import Plan
-    from podium.what_if.survive.survive import DomainLoss
+    from podium.what_if.survive.survival import DomainLoss
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
@@ -116,7 +116,7 @@ def survive(
 
     from podium.library.parallel import processors  # noqa: PLC0415
     from podium.render.reports.survive import report  # noqa: PLC0415
-    from podium.what_if.survive.survive import survive as try_losses  # noqa: PLC0415
+    from podium.what_if.survive.survival import survive as try_losses  # noqa: PLC0415
 
     objects, chosen = objects_and_profiles(files, cluster, flags)
     missing = dict(absent_kinds(objects))
@@ -347,7 +347,7 @@ def _consolidate(
 ) -> int:
     """Find nodes that can be emptied, and print them with the commands."""
     from podium.render.reports.consolidate import report  # noqa: PLC0415
-    from podium.what_if.consolidate.consolidate import consolidate  # noqa: PLC0415
+    from podium.what_if.consolidate.consolidation import consolidate  # noqa: PLC0415
     from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     with StatusLine("consolidating") as status:

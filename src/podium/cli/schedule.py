@@ -26,7 +26,7 @@ from podium.library.pending_pods import pending
 from podium.library.pod_notes import PodNotes
 from podium.library.profile_source import ProfileSource
 from podium.library.simulations import simulate
-from podium.objects.reading.validate import notes as input_notes
+from podium.objects.reading.validation import notes as input_notes
 from podium.past.recordings.recording import check_recordable, record
 from podium.render.decision import placements as table
 from podium.render.documents import to_json_line, to_json_text, to_yaml

@@ -49,7 +49,7 @@ def snapshot(
     from podium.library.cluster_release import choose_in_cluster  # noqa: PLC0415  brings the client
     from podium.library.snapshots.profile import kept_profile  # noqa: PLC0415
     from podium.library.snapshots.writing import STDOUT, write_snapshot  # noqa: PLC0415
-    from podium.objects.reading.validate import forbidden_notes  # noqa: PLC0415
+    from podium.objects.reading.validation import forbidden_notes  # noqa: PLC0415
 
     access = reached(reach)
     chosen = choose_in_cluster(flags, access, policy_configmap_namespace, policy_configmap)

@@ -25,15 +25,15 @@ from podium.errors import InputError
 from podium.library.files import STDIN, unreadable
 from podium.library.parallel import in_parallel
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand, with_claims_of_templates
+from podium.objects.completing.expansion import expand, with_claims_of_templates
 from podium.objects.kinds.pod import Pod
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 from podium.objects.reading.encoding import text_of
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import looks_like_json
-from podium.objects.reading.validate import validate
+from podium.objects.reading.validation import validate
 from podium.objects.reading.yaml_text import (
     ParseYaml,
     Piece,

@@ -20,8 +20,8 @@ from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 from podium.objects.reading.yaml_text import documents
 
 if TYPE_CHECKING:

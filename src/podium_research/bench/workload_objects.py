@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podium.cluster.claims import ClaimWriter
 from podium.errors import InputError
-from podium.objects.completing.expand import claim_of
+from podium.objects.completing.expansion import claim_of
 from podium.objects.kinds.devices import (
     Device,
     DeviceAttribute,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from podium.errors import InputError
 from podium.library.pending_pods import pending
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
+from podium.objects.completing.expansion import expand
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 from podium.past.format.reading import History
 from podium_research.traces.csv_trace import CsvTable, read_csv, read_nodes
 from podium_research.traces.histories import trace_of

@@ -13,7 +13,7 @@ from builders import pod
 from podium.engine.state.pod_class import class_key, class_parts
 from podium.objects.kinds.meta import OwnerReference
 from podium.objects.kinds.pod import Pod, PodCondition, PodSpec
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 from random_clusters_v1_36 import ClusterV136, clusters_v1_36
 
 OWNER = OwnerReference("ReplicaSet", "web", "r1", "apps/v1", controller=True)

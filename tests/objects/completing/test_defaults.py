@@ -8,7 +8,7 @@ from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.kinds.pod import Pod
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 
 
 def completed(text: str) -> Objects:

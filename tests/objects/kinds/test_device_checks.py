@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from podium.errors import InputError
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 
 DERIVED = {"deviceClassName": "gpu", "derivedAttributes": [{"name": "a", "expression": "1"}]}
 CONSUMED = {"counterSet": "c", "compatibilityGroups": ["a"]}

@@ -22,8 +22,8 @@ from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object, RawQuantity, Value
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects, label
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 from podium.objects.snapshots.anonymization import anonymize
 from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import NODE, Pseudonyms

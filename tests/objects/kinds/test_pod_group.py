@@ -10,8 +10,8 @@ import pytest
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
 from podium.objects.kinds.pod_group import PodGroup
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 
 GANG = {"gang": {"minCount": 2}}
 

@@ -15,7 +15,7 @@ from builders import node, pod, simulation
 from podium.engine.framework.decision import Decision
 from podium.objects.kinds.meta import Object
 from podium.objects.kinds.registry import KINDS
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 from podium.objects.snapshots.anonymization import anonymize
 from podium.objects.snapshots.kept_fields import trimmed
 from podium.objects.snapshots.pseudonyms import NODE, POD, Pseudonyms

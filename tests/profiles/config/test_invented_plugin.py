@@ -25,7 +25,7 @@ from podium.objects.field_errors import child, invalid
 from podium.objects.go_types import STRING
 from podium.objects.kinds.node import Node
 from podium.objects.kinds.pod import Pod
-from podium.profiles.config.describe import describe_config
+from podium.profiles.config.description import describe_config
 from podium.profiles.watched_kinds import watched_kinds
 from profiles.config.documents import at, built, config, loaded, profile_of, refused, with_args
 

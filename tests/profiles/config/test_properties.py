@@ -13,7 +13,7 @@ from podium.engine.framework.profile import Profile
 from podium.errors import ConfigError
 from podium.generations.known import DEFAULT
 from podium.profiles.config.build import SchedulerConfig, config_from, from_config, load_config
-from podium.profiles.config.describe import describe_config
+from podium.profiles.config.description import describe_config
 from podium.profiles.config.document import MULTI_POINT, schemas
 from podium.profiles.policy.build import Options
 from profiles.config.documents import HEAD, config

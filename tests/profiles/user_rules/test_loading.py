@@ -15,7 +15,7 @@ from cases import cases
 from podium.cli.main import run
 from podium.errors import ConfigError
 from podium.profiles.policy.build import Options, from_policy, from_provider
-from podium.profiles.policy.describe import describe
+from podium.profiles.policy.description import describe
 from podium.profiles.user_rules.adapter import UserPredicate, UserPriority
 from podium.profiles.user_rules.loading import LoadedRules, load_rules, with_rules
 

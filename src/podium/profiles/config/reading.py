@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from podium.errors import ConfigError
 from podium.objects.names import quoted
 from podium.profiles.config import json_parser, yaml_parser
-from podium.profiles.config.decode import Decoded, DecodingError, decode
+from podium.profiles.config.decoding import Decoded, DecodingError, decode
 from podium.profiles.config.document import (
     API_VERSION,
     GROUP,

@@ -11,7 +11,7 @@ from podium.render.reports.plan import report_tables
 from podium.what_if.plan.results import seconds_text
 
 if TYPE_CHECKING:
-    from podium.what_if.consolidate.consolidate import Consolidation
+    from podium.what_if.consolidate.consolidation import Consolidation
     from podium.what_if.consolidate.right_sizing import ResizedWorkload, RightSizing
 
 

@@ -10,7 +10,7 @@ from podium.render.columns import BOLD, YELLOW, Line, table
 from podium.render.plain import common_suffix, counted
 
 if TYPE_CHECKING:
-    from podium.what_if.survive.survive import DomainLoss, Shortfall, Survival
+    from podium.what_if.survive.survival import DomainLoss, Shortfall, Survival
 
 #: How many groups of pods and how many shortfalls are listed for each domain.
 _MOST_ROWS: Final = 20

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
+from podium.objects.completing.expansion import expand
 from podium.objects.kinds.registry import DAEMON_SET, PRIORITY_CLASS
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

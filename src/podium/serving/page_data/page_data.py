@@ -68,7 +68,7 @@ from podium.serving.page_data.what_if import (
     seeds_in,
     tried_fix,
 )
-from podium.what_if.compare.compare import NAMED, configuration
+from podium.what_if.compare.comparison import NAMED, configuration
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping

@@ -19,7 +19,7 @@ from podium.generations.v1_13 import V1_13
 from podium.profiles.config.build import from_config, load_config
 from podium.profiles.config.document import ALL, API_VERSION, KIND
 from podium.profiles.policy.build import Options, from_policy, parse_policy
-from podium.profiles.policy.describe import describe
+from podium.profiles.policy.description import describe
 from podium.profiles.user_rules.loading import with_rules
 from podium.scheduler.state.behaviour import Behaviour, behaviour_of
 

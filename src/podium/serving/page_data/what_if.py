@@ -20,10 +20,10 @@ import msgspec
 from podium.cluster.simulation import Simulation
 from podium.errors import ConfigError, InputError
 from podium.library.explained_causes import add_causes
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 from podium.serving.page_data.decision_data import DRY_RUN, decision_data
 from podium.what_if.capacity.capacity import CapacitySearch, kinds_of
-from podium.what_if.compare.compare import CompareSearch
+from podium.what_if.compare.comparison import CompareSearch
 from podium.what_if.fix.fix import apply_fix, fix
 from podium.what_if.fix.results import Edit, Fix
 

@@ -22,10 +22,10 @@ from podium.library.reading import load, read
 from podium.library.simulations import as_profiles, open_simulation
 from podium.library.workloads import anew
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
+from podium.objects.completing.expansion import expand
 from podium.objects.kinds.pod import ClaimVolume, Pod
 from podium.objects.kinds.registry import PERSISTENT_VOLUME_CLAIM, STATEFUL_SET
-from podium.objects.reading.validate import validate
+from podium.objects.reading.validation import validate
 from podium.what_if.capacity.filled_rows import can_fill, fill
 from podium.what_if.capacity.node_shapes import NodeShape, add_node, drop_node, shapes_of
 from podium.what_if.capacity.results import Capacity, Exhausted, ShapeGain

@@ -17,7 +17,7 @@ from podium.engine.state.accounting import amount
 from podium.errors import InputError
 from podium.lab.contents.documents import Document
 from podium.library.files import text_from
-from podium.what_if.consolidate.consolidate import Consolidation, consolidate, copies
+from podium.what_if.consolidate.consolidation import Consolidation, consolidate, copies
 from podium.what_if.plan.changes import ObjectName, SetRequests
 from podium.what_if.plan.cluster_copy import CopyOptions, open_copy
 from podium.what_if.plan.plan import answer_of

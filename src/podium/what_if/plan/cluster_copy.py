@@ -26,7 +26,7 @@ from podium.lab.registry.registry import Registry
 from podium.lab.store.store import Store
 from podium.library.absence import absence_notes
 from podium.objects.kinds.registry import KINDS
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 from podium.objects.reading.garbage import without_gc
 from podium.virtual_cluster.cluster import SETTLE_SECONDS, SimulatedCluster
 from podium.virtual_cluster.event_loop import START

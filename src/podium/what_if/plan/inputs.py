@@ -27,7 +27,7 @@ from podium.library.reading import Paths, parsed_contents, path_list
 from podium.library.snapshots.writing import listed_items
 from podium.objects.reading.garbage import without_gc
 from podium.objects.reading.json_text import without_nulls
-from podium.objects.reading.validate import forbidden_notes
+from podium.objects.reading.validation import forbidden_notes
 
 if TYPE_CHECKING:
     from podium.kube.access import Access

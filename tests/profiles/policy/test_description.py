@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.generations.predicates import PREDICATES
 from podium.profiles.policy.build import Options, from_provider
-from podium.profiles.policy.describe import catalogue, describe
+from podium.profiles.policy.description import catalogue, describe
 from profiles.policy.policies import policy, predicates, priorities, profile
 
 

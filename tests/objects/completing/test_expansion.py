@@ -4,10 +4,10 @@ import pytest
 
 from podium.errors import InputError
 from podium.objects.completing.defaults import with_defaults
-from podium.objects.completing.expand import expand
+from podium.objects.completing.expansion import expand
 from podium.objects.kinds.pod import Toleration
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 
 TEMPLATE = (
     "template: {metadata: {labels: {app: web}, annotations: {n: x}}, spec: {containers: "

@@ -3,8 +3,8 @@
 import pytest
 
 from podium.errors import InputError
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import notes, validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import notes, validate
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.errors import InputError
-from podium.objects.reading.decode import decode
-from podium.objects.reading.validate import validate
+from podium.objects.reading.decoding import decode
+from podium.objects.reading.validation import validate
 
 DEEP = 200_000
 

@@ -7,7 +7,7 @@ import pytest
 
 from podium.objects.kinds.registry import KINDS
 from podium.objects.reading.collection import Objects
-from podium.objects.reading.decode import decode
+from podium.objects.reading.decoding import decode
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
