@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from podium.errors import InputError
 from podium.host.history_rules import recorded_rules
 from podium.library.explanation import Explanation, explain
-from podium.library.lookup import pod_named
+from podium.library.lookup import pod_key, pod_named
 from podium.library.pending_pods import pending
 from podium.library.reading import read
 from podium.library.snapshots.writing import read_cluster
@@ -33,8 +33,8 @@ from podium.render.plain import counted, listed
 from podium.render.reports.comparison import comparison_lines
 from podium.render.reports.fit import capacity_lines, fix_lines
 from podium.render.reports.plan import report as plan_lines
-from podium.what_if.capacity.capacity import CapacitySearch, kinds_named
-from podium.what_if.compare.comparison import NAMED, CompareSearch, configuration
+from podium.what_if.capacity.capacity import capacity, kinds_named
+from podium.what_if.compare.comparison import NAMED, compare, configuration
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import CHANGE_FLAGS
 from podium.what_if.plan.inputs import cluster_documents, live_documents
@@ -42,7 +42,7 @@ from podium.what_if.plan.page_plans import check_added_nodes, page_changes
 from podium.what_if.plan.plan import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from podium.engine.framework.decision import Decision
     from podium.kube.access import Access
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from podium.what_if.plan.inputs import ClusterDocuments
 
 #: A live cluster is read again when the last answer is older.
-FRESH_SECONDS: Final = 10.0
+_FRESH_SECONDS: Final = 10.0
 
 
 class FileCluster:
     """The cluster in some files."""
 
-    def __init__(self, files: Sequence[str], *, workers: int = 1) -> None:
+    def __init__(self, files: Sequence[str], *, workers: int) -> None:
         self._files, self._workers = files, workers
         self._objects: Objects | None = None
 
@@ -78,21 +78,15 @@ class FileCluster:
 class LiveCluster:
     """The cluster behind an API server, as it is now."""
 
-    def __init__(
-        self,
-        access: Access,
-        *,
-        fresh_seconds: float = FRESH_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._access, self._fresh_seconds, self._clock = access, fresh_seconds, clock
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._objects: Objects | None = None
         self._read_at = 0.0
 
     def objects(self) -> Objects:
         """What scheduling reads, at most some seconds old."""
-        now = self._clock()
-        if self._objects is None or now - self._read_at > self._fresh_seconds:
+        now = time.monotonic()
+        if self._objects is None or now - self._read_at > _FRESH_SECONDS:
             self._objects, self._read_at = read_cluster(self._access), now
         return self._objects
 
@@ -226,10 +220,8 @@ class Questions:
         """How many more pods like one of the cluster fit, and what runs out first."""
         objects, chosen = self._read()
         kinds = kinds_named(pod, objects)
-        search = CapacitySearch(objects, kinds, chosen.profiles, most=most, notify=self._notify)
-        for _ in search.steps():
-            pass
-        yield from (line for line, _ in capacity_lines(search.result))
+        found = capacity(objects, kinds, chosen.profiles, most=most, notify=self._notify)
+        yield from (line for line, _ in capacity_lines(found))
 
     def compare(self, configurations: Sequence[str], most: int = 10) -> Iterator[str]:
         """The pods of the cluster placed anew by several configurations."""
@@ -242,10 +234,8 @@ class Questions:
             chosen[name] = found.profiles
         if len(chosen) < _FEWEST_COMPARED:
             raise InputError("a comparison needs two configurations", hint=known)
-        search = CompareSearch(self._cluster.objects(), chosen, seeds=0, notify=self._notify)
-        for _ in search.steps(workers=1):
-            pass
-        yield from (line for line, _ in comparison_lines(search.result, most))
+        result = compare(self._cluster.objects(), chosen, seeds=0, notify=self._notify)
+        yield from (line for line, _ in comparison_lines(result, most))
 
     def past_decision(self, pod: str, attempt: int | None = None) -> Iterator[str]:
         """The decision about a pod as it was made, from the history of the scheduler."""
@@ -253,7 +243,7 @@ class Questions:
             hint = "start the server with --history FOLDER"
             raise InputError("there is no history to look into", hint=hint)
         history = History(self._history)
-        key = pod if "/" in pod else f"default/{pod}"
+        key = "/".join(pod_key(pod) or (pod,))
         places = decisions_about(history, key, attempt)
         if not places:
             raise InputError(f"has no decision about pod {key}", where=self._history)

@@ -51,8 +51,7 @@ MOST_KEPT: Final = 64
 class PagedAnswers:
     """Cuts long answers into pages, and keeps the rest of each under a handle."""
 
-    def __init__(self, page_characters: int = PAGE_CHARACTERS, most_kept: int = MOST_KEPT) -> None:
-        self._page_characters, self._most_kept = page_characters, most_kept
+    def __init__(self) -> None:
         self._rest: OrderedDict[str, list[str]] = OrderedDict()
         self._handles = 0
 
@@ -71,17 +70,17 @@ class PagedAnswers:
     def _page(self, lines: list[str]) -> str:
         length = taken = 0
         for line in lines:
-            length += min(len(line), self._page_characters) + 1
-            if taken and length > self._page_characters:
+            length += min(len(line), PAGE_CHARACTERS) + 1
+            if taken and length > PAGE_CHARACTERS:
                 break
             taken += 1
-        shown = [_shortened(line, self._page_characters) for line in lines[:taken]]
+        shown = [_shortened(line, PAGE_CHARACTERS) for line in lines[:taken]]
         rest = lines[taken:]
         if rest:
             self._handles += 1
             handle = f"page-{self._handles}"
             self._rest[handle] = rest
-            while len(self._rest) > self._most_kept:
+            while len(self._rest) > MOST_KEPT:
                 self._rest.popitem(last=False)
             shown.append(f'… {len(rest)} more lines: call more with handle "{handle}"')
         return "\n".join(shown)
@@ -176,12 +175,12 @@ class Tools:
                 raise ToolError(str(error)) from None
 
 
-def mcp_server(questions: Questions, pages: PagedAnswers | None = None) -> MCPServer[Any]:
+def mcp_server(questions: Questions) -> MCPServer[Any]:
     """A server whose tools answer the *questions*; the names of the cluster are its resources."""
     server: MCPServer[Any] = MCPServer(
         "podium", instructions=INSTRUCTIONS, version=podium.__version__, log_level="WARNING"
     )
-    tools = Tools(questions, pages or PagedAnswers())
+    tools = Tools(questions, PagedAnswers())
     for tool in (
         tools.why_pending,
         tools.explain_placement,

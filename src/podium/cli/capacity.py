@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import note, notes, searched, write_data, write_lines
+from podium.cli.console import note, notes, searched, write_answer
 from podium.cli.flags import (
     Reach,
     cluster_or_files,
@@ -21,6 +21,7 @@ from podium.library.absence import absence_notes, absent_kinds
 from podium.library.parallel import processors
 from podium.library.profile_source import ProfileSource
 from podium.objects.reading.validation import notes as input_notes
+from podium.render.reports.fit import capacity_lines
 from podium.what_if.capacity.capacity import MOST_PODS, CapacitySearch, kinds_beside, kinds_in
 from podium.what_if.capacity.node_shapes import shape_named
 
@@ -89,10 +90,5 @@ def capacity(
     )
     code = searched(search.steps(), search.estimate(), "placing")
     found = search.result
-    if output == "table":
-        from podium.render.reports.fit import capacity_lines  # noqa: PLC0415  only for text
-
-        write_lines(capacity_lines(found))
-    else:
-        write_data(found.as_json(), output)
+    write_answer(output, lambda: capacity_lines(found), found.as_json)
     return code or int(not found.is_enough)

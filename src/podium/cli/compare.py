@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli.console import note, notes, searched, write, write_data, write_lines
+from podium.cli.console import note, notes, searched, write, write_answer
 from podium.cli.flags import (
     Reach,
     cluster_without_files,
@@ -23,6 +23,7 @@ from podium.errors import InputError
 from podium.library.files import STDIN
 from podium.library.parallel import processors
 from podium.objects.reading.validation import notes as input_notes
+from podium.render.reports.comparison import comparison_lines, comparison_page
 from podium.what_if.compare.comparison import NAMED, SEEDS, CompareSearch, configuration
 
 if TYPE_CHECKING:
@@ -98,16 +99,10 @@ def compare(
     search = CompareSearch(objects, profiles, seeds=seeds, bound=bound, notify=note)
     code = searched(search.steps(workers=processors()), search.total, "comparing")
     result = search.result
-    if output == "table":
-        from podium.render.reports.comparison import comparison_lines  # noqa: PLC0415  only for text
-
-        write_lines(comparison_lines(result, most))
-    elif output == "html":
-        from podium.render.reports.comparison import comparison_page  # noqa: PLC0415
-
+    if output == "html":
         write(comparison_page(result))
     else:
-        write_data(result.as_json(), output)
+        write_answer(output, lambda: comparison_lines(result, most), result.as_json)
     left_over = {frozenset(each.left_over) for each in result.outcomes}
     return code or int(len(left_over) > 1)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.cli.console import write_data, write_lines
+from podium.cli.console import write_answer
 from podium.cli.flags import gates_flag, generation_flag, output_flag, rules_flag
 from podium.cli.parsing import HelpfulGroup
 from podium.library.files import text_from
@@ -28,10 +28,10 @@ from podium.render.reports.profiles import (
 from podium.what_if.compare.comparison import configuration_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from podium.profiles.config.build import SchedulerConfig
     from podium.profiles.policy.build import Options
+    from podium.render.columns import Line
 
     Gates = tuple[Mapping[str, bool], ...]
 
@@ -58,15 +58,7 @@ def check(
     Exit code: 0 it is fine, 2 it is refused.
     """
     source = ProfileSource(feature_gates=feature_gates, rules=rules)
-    text = _text(file, source)
-    if text is None or _uses_policies(profile) or configuration_kind(text) == "Policy":
-        _show_policy(replace(source, policy=file, texts=_named(file, text)), output)
-        return
-    found = describe_config(_loaded(file, text, options_of(replace(source, profile=profile))))
-    if output == "table":
-        write_lines(validity_report(file, found))
-    else:
-        write_data(found, output)
+    _show_file(file, source, profile, output, lambda found: validity_report(file, found))
 
 
 @config.command()
@@ -98,15 +90,14 @@ def show(
     if provider is not None or (file is None and _uses_policies(profile)):
         _show_policy(replace(source, provider=provider or DEFAULT_PROVIDER), output)
         return
-    text = "" if file is None else _text(file, source)
-    if file and (text is None or _uses_policies(profile) or configuration_kind(text) == "Policy"):
-        _show_policy(replace(source, policy=file, texts=_named(file, text)), output)
+    if file is not None:
+        _show_file(file, source, profile, output, config_tables)
         return
-    found = describe_config(_loaded(file, text or "", options_of(replace(source, profile=profile))))
-    if output == "table":
-        write_lines(config_tables(found))
-    else:
-        write_data(found, output)
+    options = options_of(replace(source, profile=profile))
+    defaults = default_config(options.feature_gates, options.of_configurations)
+    from_config(defaults, options)  # refuses rules that cannot join them
+    found = describe_config(defaults)
+    write_answer(output, lambda: config_tables(found), lambda: found)
 
 
 @config.command("list")
@@ -124,10 +115,7 @@ def list_(*, profile: str | None, feature_gates: Gates, output: str) -> None:
         _list_policies(options, output)
         return
     found = list_plugins(options.feature_gates, options.of_configurations)
-    if output == "table":
-        write_lines(plugin_list(found))
-    else:
-        write_data(found, output)
+    write_answer(output, lambda: plugin_list(found), lambda: found)
 
 
 def _uses_policies(profile: str | None) -> bool:
@@ -136,38 +124,32 @@ def _uses_policies(profile: str | None) -> bool:
     return release is not None and release.configured_by == "Policy"
 
 
-def _text(file: str, source: ProfileSource) -> str | None:
-    """The text of a file; None if it is the name of a Policy that comes with Podium."""
-    return text_from(file) if shipped_policy(file, source) is None else None
-
-
-def _named(file: str, text: str | None) -> dict[str, str]:
-    return {} if text is None else {file: text}
-
-
-def _loaded(file: str | None, text: str, options: Options) -> SchedulerConfig:
-    """The configuration, sure to be one that profiles can be made of."""
-    if file is not None:
-        return config_in(file, text, options)[0]
-    found = default_config(options.feature_gates, options.of_configurations)
-    from_config(found, options)
-    return found
+def _show_file(
+    file: str,
+    source: ProfileSource,
+    profile: str | None,
+    output: str,
+    tables: Callable[[dict[str, Any]], Iterable[Line]],
+) -> None:
+    """Show a Policy, or a configuration in *tables*; a Policy of Podium goes by its name."""
+    text = text_from(file) if shipped_policy(file, source) is None else None
+    if text is None or _uses_policies(profile) or configuration_kind(text) == "Policy":
+        texts = {} if text is None else {file: text}
+        _show_policy(replace(source, policy=file, texts=texts), output)
+        return
+    config, _ = config_in(file, text, options_of(replace(source, profile=profile)))
+    found = describe_config(config)
+    write_answer(output, lambda: tables(found), lambda: found)
 
 
 def _show_policy(source: ProfileSource, output: str) -> None:
     chosen = source.choose()
     found = describe(chosen.profile, chosen.options, chosen.policy)
-    if output == "table":
-        write_lines(policy_tables(found))
-    else:
-        write_data(found, output)
+    write_answer(output, lambda: policy_tables(found), lambda: found)
 
 
 def _list_policies(options: Options, output: str) -> None:
     found = catalogue(options)
-    if output == "table":
-        write_lines(catalogue_tables(found))
-        return
     kept = ("predicateArguments", "priorityArguments", "providers", "featureGates")
     shown: dict[str, Any] = {
         "predicates": found["allPredicates"],
@@ -175,4 +157,4 @@ def _list_policies(options: Options, output: str) -> None:
         **{name: found[name] for name in kept},
         "policies": found["shippedPolicies"],
     }
-    write_data(shown, output)
+    write_answer(output, lambda: catalogue_tables(found), lambda: shown)

@@ -16,7 +16,7 @@ from podium.cli.closed_output import ClosedOutputError
 from podium.render.plain import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from podium.render.columns import Line
 
@@ -102,6 +102,14 @@ def write_data(value: Any, output: str) -> None:
     write(to_json_text(value) if output == "json" else to_yaml(value))
 
 
+def write_answer(output: str, lines: Callable[[], Iterable[Line]], data: Callable[[], Any]) -> None:
+    """Print an answer: its lines as `table`, else its data as `json` or `yaml`."""
+    if output == "table":
+        write_lines(lines())
+    else:
+        write_data(data(), output)
+
+
 def note(sentence: str) -> None:
     """Print a sentence on stderr that does not stop the command."""
     click.echo(f"podium: note: {printable(sentence)}", err=True)
@@ -182,12 +190,17 @@ def tracked(
             status.count(done, total)
 
 
+def note_interrupt() -> None:
+    """Say that an interrupt ended a search whose answer follows."""
+    note("interrupted; what follows is what was found so far")
+
+
 def searched(steps: Iterable[object], total: int, what: str) -> int:
     """Take all steps of a search; the exit code, 130 if an interrupt ended it early."""
     try:
         for _ in tracked(steps, total, what):
             pass
     except KeyboardInterrupt:
-        note("interrupted; what follows is what was found so far")
+        note_interrupt()
         return INTERRUPTED
     return 0

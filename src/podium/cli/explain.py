@@ -23,7 +23,6 @@ from podium.library.cluster_notes import cluster_notes
 from podium.library.explanation import explain as explained
 from podium.library.lookup import check_node, pod_named
 from podium.library.profile_source import ProfileSource
-from podium.objects.reading.validation import notes as input_notes
 
 if TYPE_CHECKING:
     from podium.library.explanation import Explanation
@@ -106,7 +105,7 @@ def explain(
     begun = perf_counter()
     objects, chosen = objects_and_profiles(files, cluster, flags)
     reading = perf_counter() - begun
-    notes((*input_notes(objects), *cluster_notes(objects, chosen), *chosen.profile.notes))
+    notes(cluster_notes(objects, chosen))
     wanted = pod_named(objects, pod, namespace)
     if node is not None:
         check_node(objects, node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import note, notes, searched, write_data, write_lines
+from podium.cli.console import note, searched, write_answer
 from podium.cli.flags import (
     Reach,
     cluster_or_files,
@@ -19,7 +19,7 @@ from podium.cli.inputs import check_strictly, objects_and_profiles, strict_flag
 from podium.cli.parsing import FlagsCommand
 from podium.library.lookup import pod_named
 from podium.library.profile_source import ProfileSource
-from podium.objects.reading.validation import notes as input_notes
+from podium.render.reports.fit import fix_lines
 from podium.what_if.capacity.node_shapes import shape_named
 from podium.what_if.fix.fix import FixSearch
 
@@ -57,16 +57,10 @@ def fix(
     """
     check_strictly(shape)
     objects, chosen = objects_and_profiles(files, cluster, flags)
-    notes((*input_notes(objects), *chosen.profile.notes))
     wanted = pod_named(objects, pod, namespace)
     shapes = [shape_named(objects, name) for name in shape] if shape else None
     search = FixSearch(objects, wanted, chosen.profile_of(wanted), shapes=shapes, notify=note)
     code = searched(search.steps(pairs=pairs), search.total, "trying")
     found = search.result
-    if output == "table":
-        from podium.render.reports.fit import fix_lines  # noqa: PLC0415  only for text
-
-        write_lines(fix_lines(found, most))
-    else:
-        write_data(found.as_json(), output)
+    write_answer(output, lambda: fix_lines(found, most), found.as_json)
     return code or int(found.node is None and not found.fixes)

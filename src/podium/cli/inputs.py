@@ -15,6 +15,7 @@ from podium.errors import InputError
 from podium.library.files import STDIN
 from podium.library.parallel import processors
 from podium.library.reading import read
+from podium.objects.reading.validation import notes as input_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,13 +112,14 @@ def objects_and_profiles(
 ) -> tuple[Objects, ChosenProfiles]:
     """The objects in FILES, or of the cluster, and the profiles that decide about them.
 
-    A snapshot says by which profile to decide, unless a flag does.
+    A snapshot says by which profile to decide, unless a flag does. Notes about both are printed.
     """
     chosen = chosen_for(flags, cluster)
-    if cluster is not None:
-        return read_live(cluster), chosen
-    objects = read_files(files)
-    return objects, chosen if objects.snapshot is None else flags.choose(objects.snapshot)
+    objects = read_files(files) if cluster is None else read_live(cluster)
+    if objects.snapshot is not None and cluster is None:
+        chosen = flags.choose(objects.snapshot)
+    notes((*input_notes(objects), *chosen.profile.notes))
+    return objects, chosen
 
 
 def documents_and_profiles(

@@ -6,16 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
+import msgspec
 
 from podium.cli.console import (
     INTERRUPTED,
     StatusLine,
     note,
+    note_interrupt,
     notes,
     tracked,
     write,
-    write_data,
-    write_lines,
+    write_answer,
 )
 from podium.cli.flags import (
     DurationType,
@@ -36,7 +37,6 @@ from podium.cli.parsing import FlagsCommand
 from podium.library.absence import AbsentObjects, absence_notes, absent_kinds
 from podium.library.profile_source import ProfileSource
 from podium.objects.kinds.registry import POD_DISRUPTION_BUDGET
-from podium.objects.reading.validation import notes as input_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -112,8 +112,6 @@ def survive(
     they ask for: at once, and after rescheduling. What is left without a node follows, important
     workloads first. The exit code is 1 if a loss leaves pods without a node.
     """
-    import msgspec  # noqa: PLC0415  not needed for help
-
     from podium.library.parallel import processors  # noqa: PLC0415
     from podium.render.reports.survive import report  # noqa: PLC0415
     from podium.what_if.survive.survival import survive as try_losses  # noqa: PLC0415
@@ -122,7 +120,7 @@ def survive(
     missing = dict(absent_kinds(objects))
     if AbsentObjects(objects).lacks_budgets:
         missing[POD_DISRUPTION_BUDGET.name] = 0
-    notes((*input_notes(objects), *chosen.profile.notes, *absence_notes(missing)))
+    notes(absence_notes(missing))
 
     workers = processors() if len(objects.pods) >= _MANY_PODS else 1
 
@@ -131,11 +129,8 @@ def survive(
 
     found = try_losses(objects, domain, chosen, workers=workers, progress=progress)
     if found.interrupted:
-        note("interrupted; what follows is what was found so far")
-    if output == "table":
-        write_lines(report(found))
-    else:
-        write_data(msgspec.to_builtins(found), output)
+        note_interrupt()
+    write_answer(output, lambda: report(found), lambda: found)
     return INTERRUPTED if found.interrupted else int(found.leaves_pods)
 
 
@@ -277,7 +272,7 @@ def plan(
         )
     notes(answer.notes)
     if answer.interrupted:
-        note("interrupted; what follows is what was found so far")
+        note_interrupt()
     _print(answer, output)
     fails = answer.makes_worse or (gate == "any" and answer.leaves_pods)
     return INTERRUPTED if answer.interrupted else _gated(int(fails), gate)
@@ -328,18 +323,12 @@ def _check_changes(
 
 
 def _print(answer: Plan, output: str) -> None:
-    if output == "table":
-        from podium.render.reports.plan import report  # noqa: PLC0415  only for text
+    from podium.render.reports.plan import plan_page, report  # noqa: PLC0415
 
-        write_lines(report(answer))
-    elif output == "html":
-        from podium.render.reports.plan import plan_page  # noqa: PLC0415  only for pages
-
+    if output == "html":
         write(plan_page(answer))
     else:
-        import msgspec  # noqa: PLC0415  only for data
-
-        write_data(msgspec.to_builtins(answer), output)
+        write_answer(output, lambda: report(answer), lambda: answer)
 
 
 def _consolidate(
@@ -361,13 +350,9 @@ def _consolidate(
         answer = consolidate(found.documents, chosen, options)
     notes(answer.notes)
     if answer.interrupted:
-        note("interrupted; what follows is what was found so far")
-    if output == "table":
-        write_lines(report(answer))
-    else:
-        import msgspec  # noqa: PLC0415  only for data
-
-        write_data({**msgspec.to_builtins(answer), "commands": answer.commands}, output)
+        note_interrupt()
+    data = {**msgspec.to_builtins(answer), "commands": answer.commands}
+    write_answer(output, lambda: report(answer), lambda: data)
     return INTERRUPTED if answer.interrupted else int(not answer.emptied)
 
 
@@ -421,10 +406,5 @@ def _right_size(
             prices=prices,
         )
     notes(answer.notes)
-    if output == "table":
-        write_lines(right_sizing_report(answer))
-    else:
-        import msgspec  # noqa: PLC0415  only for data
-
-        write_data(msgspec.to_builtins(answer), output)
+    write_answer(output, lambda: right_sizing_report(answer), lambda: answer)
     return int(answer.plan.makes_worse)

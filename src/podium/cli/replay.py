@@ -174,10 +174,13 @@ def _print_moments(moments: Sequence[ComparedMoment]) -> None:
 
 def _key(pod: str, namespace: str) -> str:
     """Namespace and name of the pod that --pod and -n name."""
-    space, _, name = pod.rpartition("/")
-    if space and namespace and space != namespace:
-        raise InputError(f"{pod} is not in the namespace {namespace}", hint="leave out one")
-    return f"{space or namespace or 'default'}/{name}"
+    from podium.library.lookup import pod_key  # noqa: PLC0415  brings the kinds
+
+    key = pod_key(pod, namespace)
+    if key is None:
+        hint = "NAME or NAMESPACE/NAME would be one"
+        raise InputError(f"--pod: {pod!r} is no pod, and a history is searched by pods", hint=hint)
+    return "/".join(key)
 
 
 def _place_of_pod(history: History, pod: str, attempt: int | None) -> Place:
@@ -306,13 +309,13 @@ class _Result:
     complete: bool = True
 
     def note_group(self, found: DerivedGroup) -> None:
-        from podium.render.decision.pod_group import told  # noqa: PLC0415
+        from podium.render.decision.pod_group import cycle_lines  # noqa: PLC0415
 
         self.cycles += 1
         if found.difference:
             self.other_cycles.append(found)
         ended, last = self.groups.setdefault(found.entry.group, []), found.entry.attempt
-        if ended and told(ended[-1][0].decision) == told(found.decision):
+        if ended and cycle_lines(ended[-1][0].decision) == cycle_lines(found.decision):
             found, _ = ended.pop()
         ended.append((found, last))
 
@@ -426,7 +429,7 @@ def _print(result: _Result, total: int) -> None:
 
 def _print_groups(result: _Result) -> None:
     """Each pod group as one thing: how its cycles ended."""
-    from podium.render.decision.pod_group import told  # noqa: PLC0415
+    from podium.render.decision.pod_group import cycle_lines  # noqa: PLC0415
     from podium.render.plain import printable  # noqa: PLC0415
 
     for ended in list(result.groups.values())[:_MOST]:
@@ -434,7 +437,7 @@ def _print_groups(result: _Result) -> None:
             first = found.entry.attempt
             which = f"attempt {first}" if first == last else f"attempts {first} to {last}"
             write(f"\n{shown_time(found.entry.time)}  {which}\n")
-            head, *more = map(printable, told(found.decision))
+            head, *more = map(printable, cycle_lines(found.decision))
             write("\n  ".join((head, *more)) + "\n")
     if len(result.groups) > _MOST:
         write(f"\n{len(result.groups) - _MOST} more pod groups are in -o json\n")

@@ -67,15 +67,13 @@ def show_decided(name: str, namespace: str, running: Running, reach: Reach, outp
 
 def _pod(name: str, namespace: str, reach: Reach) -> tuple[str, str]:
     """Namespace and name of the pod; a workload or a selector is looked up in the cluster."""
-    from podium.library.lookup import pod_named, pod_parts  # noqa: PLC0415  brings the kinds
+    from podium.library.lookup import pod_key, pod_named  # noqa: PLC0415  brings the kinds
 
-    parts = pod_parts(name)
-    if parts is None:
-        pod = pod_named(read_live(reach), name, namespace)
-        return pod.namespace, pod.name
-    if parts[0] and namespace and parts[0] != namespace:
-        raise InputError(f"{name} is not in the namespace {namespace}", hint="leave out one")
-    return parts[0] or namespace or "default", parts[1]
+    key = pod_key(name, namespace)
+    if key is not None:
+        return key
+    pod = pod_named(read_live(reach), name, namespace)
+    return pod.namespace, pod.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from podium.library.pending_pods import pending
 from podium.library.pod_notes import PodNotes
 from podium.library.profile_source import ProfileSource
 from podium.library.simulations import simulate
-from podium.objects.reading.validation import notes as input_notes
 from podium.past.recordings.recording import check_recordable, record
 from podium.render.decision import placements as table
 from podium.render.documents import to_json_line, to_json_text, to_yaml
@@ -81,14 +80,14 @@ def schedule(
     Exit code: 0 answered, 1 some pod has no node (--exit-code), 2 bad input, 3 some decisions
     differ (--verify).
     """  # noqa: D301  click reads the escape
+    if output == "recording" and verify:
+        raise click.UsageError("-o recording makes every decision plainly; --verify has no use")
+    if output == "recording" and namespace:
+        raise click.UsageError("-o recording has the pods of all namespaces; leave out -n")
     objects, chosen = objects_and_profiles(files, cluster, flags)
     if output == "recording":
-        if verify:
-            raise click.UsageError("-o recording makes every decision plainly; --verify has no use")
-        if namespace:
-            raise click.UsageError("-o recording has the pods of all namespaces; leave out -n")
         check_recordable(chosen)
-    notes((*input_notes(objects), *cluster_notes(objects, chosen), *chosen.profile.notes))
+    notes(cluster_notes(objects, chosen))
     verification = Verification() if verify else None
     code = _write(objects, chosen, output, verification, namespace, causes=not no_causes)
     return code if verification is None else verified_code(verification, code)

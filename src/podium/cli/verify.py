@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from podium.cli.console import note, tracked, write_data, write_lines
+from podium.cli.console import note, tracked, write_answer
 from podium.cli.flags import files_argument, most_flag, output_flag
 from podium.cli.parsing import FlagsCommand
 from podium.past.recordings import parity_report
@@ -29,8 +29,5 @@ def verify(*, files: tuple[str, ...], most: int, output: str) -> int:
     )
     for file in report.empty:
         note(f"{file} has no scenario in it")
-    if output == "table":
-        write_lines(parity_tables(report))
-    else:
-        write_data(parity_data(report), output)
+    write_answer(output, lambda: parity_tables(report), lambda: parity_data(report))
     return int(report.total().differences > 0)

@@ -49,9 +49,7 @@ def pods_named(objects: Objects, name: str, namespace: str = "") -> list[Pod]:
     if any(mark in name for mark in _SELECTOR_MARKS):
         return _selected(objects, name, namespace)
     kind, named, short = _parsed(name)
-    if namespace and named and named != namespace:
-        raise InputError(f"{name} is not in the namespace {namespace}", hint="leave out one")
-    namespace = namespace or named
+    namespace = _same_namespace(name, named, namespace)
     above = Owners(objects)
     found: dict[Identity, list[Pod]] = {}
     for pod in objects.pods:
@@ -78,15 +76,24 @@ def pod_named(objects: Objects, name: str, namespace: str = "") -> Pod:
     return next(waiting, None) or next(running, found[0])
 
 
-def pod_parts(name: str) -> tuple[str, str] | None:
+def pod_key(name: str, namespace: str = "") -> tuple[str, str] | None:
     """Namespace and name of a pod; None of a workload or a label selector.
 
-    The namespace is empty if it is not said.
+    Without a namespace it is `default`.
     """
     if any(mark in name for mark in _SELECTOR_MARKS):
         return None
-    kind, namespace, short = _parsed(name)
-    return (namespace, short) if kind in {"", "Pod"} else None
+    kind, named, short = _parsed(name)
+    if kind not in {"", "Pod"}:
+        return None
+    return _same_namespace(name, named, namespace) or "default", short
+
+
+def _same_namespace(name: str, named: str, namespace: str) -> str:
+    """The namespace that a name or a flag gives; an error if they give two."""
+    if namespace and named and named != namespace:
+        raise InputError(f"{name} is not in the namespace {namespace}", hint="leave out one")
+    return namespace or named
 
 
 def _selected(objects: Objects, text: str, namespace: str) -> list[Pod]:

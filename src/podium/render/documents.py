@@ -41,8 +41,9 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(value: Any) -> str:
-    """A value as one YAML document."""
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    """A value as one YAML document, with the fields that it has as JSON."""
+    plain = msgspec.to_builtins(value)
+    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
 
 
