@@ -16,7 +16,7 @@ import msgspec
 
 from podium.engine.framework.extenders import AcceptedVictims, Filtered, Scored
 from podium.objects.kinds.meta import Object
-from podium.objects.kinds.registry import KINDS
+from podium.objects.kinds.quantities import quantities_of
 from podium.objects.quantity import QuantityError, nano
 
 if TYPE_CHECKING:
@@ -262,8 +262,7 @@ def decode_part(raw: msgspec.Raw | None, kind: Any, what: str) -> Any:
 def decode_object(raw: msgspec.Raw | None, kind: type[_Object], what: str) -> _Object:
     """Decode an object of a request, and refuse quantities that no rule can read."""
     found: _Object = decode_part(raw, kind, what)
-    quantities = KINDS[kind.__name__].quantities
-    for path, quantity in quantities(found) if quantities else ():
+    for path, quantity in quantities_of(found):
         try:
             nano(quantity)
         except QuantityError as error:

@@ -56,7 +56,6 @@ GPU_SLICE = Kind(
     "GPUSlice",
     GpuSlice,
     ("gpu.example.com/v2", "gpu.example.com/v1"),
-    quantities=lambda item: [("spec.memory", item.spec.memory)],
     apply_defaults=with_mode,
     trim=without_mode,
     renamed={"spec": {"nodeName": NODE}},

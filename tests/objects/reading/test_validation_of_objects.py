@@ -63,6 +63,19 @@ from podium.objects.reading.validation import notes, validate
             id="a bad storage capacity",
         ),
         pytest.param(
+            "{kind: CronJob, metadata: {name: a}, spec: {jobTemplate: {spec: {template: {spec: "
+            "{containers: [{name: a, resources: {requests: {cpu: lots}}}]}}}}}}",
+            "f: CronJob default/a: spec.jobTemplate.spec.template.spec.containers[0].resources."
+            "requests.cpu: 'lots' is not a quantity",
+            id="a bad request in the jobs of a cron job",
+        ),
+        pytest.param(
+            "{kind: ResourceSlice, metadata: {name: a}, spec: {devices: [{name: d, capacity: "
+            "{memory: {value: 80G1}}}]}}",
+            "f: ResourceSlice a: spec.devices[0].capacity.memory.value: '80G1' is not a quantity",
+            id="a bad capacity of a device",
+        ),
+        pytest.param(
             "[{kind: Pod, metadata: {name: a}}, "
             "{kind: Pod, metadata: {name: a, namespace: default}}]",
             "f: Pod default/a: appears twice; give one of the two another name",

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from podium.objects.field_errors import Fault
     from podium.objects.kinds.defaults import Admission
-    from podium.objects.kinds.meta import RawQuantity
     from podium.objects.kinds.workloads import PodTemplate
     from podium.objects.selectors.selectors import Selector
     from podium.objects.snapshots.pseudonyms import RenamedFields
@@ -56,8 +55,6 @@ class Kind(Generic[T]):
 
     # Reading -------------------------------------------------------------------------------
 
-    #: Path and value of every quantity; each must be legal and not negative.
-    quantities: Callable[[T], Iterable[tuple[str, RawQuantity]]] | None = None
     #: What an API server would refuse in an object, and decisions would depend on.
     faults: Callable[[T], Iterable[Fault]] | None = None
     #: The pod template of a workload, whose controller makes pods of it.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.objects.kinds import defaults, devices, quantities, renamed_fields
+from podium.objects.kinds import defaults, devices, renamed_fields
 from podium.objects.kinds.devices import (
     DeviceClass,
     DeviceConfig,
@@ -121,7 +121,6 @@ NODE: Final = Kind(
     namespaced=False,
     looked_up=False,
     has_long_lists=True,
-    quantities=quantities.of_node,
     apply_defaults=defaults.default_node,
     reports=NodeReports,
     category=pseudonyms.NODE,
@@ -132,7 +131,6 @@ POD: Final = Kind(
     Pod,
     looked_up=False,
     has_long_lists=True,
-    quantities=quantities.of_pod,
     apply_defaults=defaults.default_pod,
     trim=_trimmed_pod,
     category=pseudonyms.POD,
@@ -169,7 +167,6 @@ STATEFUL_SET: Final = Kind(
     "StatefulSet",
     StatefulSet,
     ("apps/v1",),
-    quantities=quantities.of_stateful_set,
     template=_template,
     apply_defaults=defaults.default_workload,
     pod_selector=_label_selector,
@@ -249,7 +246,6 @@ PERSISTENT_VOLUME: Final = Kind(
     "PersistentVolume",
     PersistentVolume,
     namespaced=False,
-    quantities=quantities.of_persistent_volume,
     apply_defaults=defaults.default_persistent_volume,
     category=pseudonyms.VOLUME,
     renamed=renamed_fields.OF_PERSISTENT_VOLUME,
@@ -257,7 +253,6 @@ PERSISTENT_VOLUME: Final = Kind(
 PERSISTENT_VOLUME_CLAIM: Final = Kind(
     "PersistentVolumeClaim",
     PersistentVolumeClaim,
-    quantities=quantities.of_claim,
     apply_defaults=defaults.default_claim,
     category=pseudonyms.CLAIM,
     renamed=renamed_fields.OF_CLAIM,
@@ -300,7 +295,6 @@ CSI_STORAGE_CAPACITY: Final = Kind(
     "CSIStorageCapacity",
     CsiStorageCapacity,
     _STORAGE,
-    quantities=quantities.of_csi_storage_capacity,
     renamed=renamed_fields.OF_CSI_STORAGE_CAPACITY,
 )
 VOLUME_ATTACHMENT: Final = Kind(
@@ -315,7 +309,6 @@ RESOURCE_CLAIM: Final = Kind(
     "ResourceClaim",
     ResourceClaim,
     _DEVICES,
-    quantities=quantities.of_resource_claim,
     faults=devices.check_claim,
     apply_defaults=defaults.default_resource_claim,
     trim=_trimmed_claim,
@@ -326,7 +319,6 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     "ResourceClaimTemplate",
     ResourceClaimTemplate,
     _DEVICES,
-    quantities=quantities.of_resource_claim_template,
     faults=devices.check_template,
     apply_defaults=defaults.default_resource_claim_template,
     looked_up=False,
@@ -350,7 +342,6 @@ RESOURCE_SLICE: Final = Kind(
     ResourceSlice,
     _DEVICES,
     namespaced=False,
-    quantities=quantities.of_resource_slice,
     faults=devices.check_slice,
     category=pseudonyms.NODE,
     renamed=renamed_fields.OF_RESOURCE_SLICE,

@@ -14,7 +14,7 @@ from podium.errors import InputError
 from podium.objects.field_errors import joined
 from podium.objects.kinds.kind import Kind
 from podium.objects.kinds.meta import Object, RawQuantity
-from podium.objects.kinds.quantities import of_pod_spec
+from podium.objects.kinds.quantities import quantities_of
 from podium.objects.kinds.registry import KINDS
 from podium.objects.names import (
     is_label_value,
@@ -55,15 +55,13 @@ def _check(kind: Kind[Any], item: Object) -> None:
         _check_name(item.metadata.namespace, "metadata.namespace")
     if item.metadata.labels:
         _check_labels(item.metadata.labels, "metadata.labels")
-    for path, quantity in kind.quantities(item) if kind.quantities else ():
+    for path, quantity in quantities_of(item):
         _check_quantity(path, quantity)
     for fault in kind.faults(item) if kind.faults else ():
         raise InputError(fault.what, path=fault.path, hint=fault.hint)
     template = kind.template(item) if kind.template else None
     if template:
         _check_labels(template.metadata.labels or {}, "spec.template.metadata.labels")
-        for path, quantity in of_pod_spec(template.spec, "spec.template.spec"):
-            _check_quantity(path, quantity)
 
 
 def _check_name(name: str, path: str) -> None:
