@@ -19,7 +19,7 @@ def server(*arguments: str, hidden: bool = True) -> ListenAddress:
     """Where a command with these arguments would listen."""
 
     @click.command(cls=FlagsCommand)
-    @listen_flag(DEFAULT, "Where.", host_name="--host", port_names=("--port",), hidden=hidden)
+    @listen_flag(DEFAULT, "Where.", host_name="--host", hidden=hidden)
     def command(*, listen: ListenAddress) -> ListenAddress:
         return listen
 

@@ -70,9 +70,9 @@ def check(
     """Say what becomes of a change to manifests: BEFORE and AFTER are folders or files.
 
     The objects that differ are applied to a copy of the cluster, as `podium plan` does it. Findings
-    stand at the line of the manifest: pods that would find no node, with the smallest fix, pods
-    that are evicted or moved, budgets and spreading that are violated, manifests that the API
-    server refuses, and the room that is left. With one folder and no --git all of it is new.
+    stand at the line of the manifest: pods that would find no node, with the smallest fix, and pods
+    that are evicted or moved. Violated budgets and spreading, manifests that the API server
+    refuses, and the room that is left follow. With one folder and no --git all of it is new.
 
     Exit code: 0 nothing fails the check, 1 something does, 2 bad input.
     """

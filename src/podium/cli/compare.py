@@ -64,7 +64,7 @@ def compare(
     """Place the pods of FILES anew with the configurations A, B, …, and compare the outcomes.
 
     A configuration is a file with a KubeSchedulerConfiguration or a Policy, a generation (such as
-    v1.36), a provider, or a FILE.py with rules of your own, which are added to the default
+    v1.36), a provider, or a FILE.py with rules of your own. The rules are added to the default
     generation. All pods but those of DaemonSets are placed from scratch. Compaction takes nodes
     away until the pods no longer fit.
 

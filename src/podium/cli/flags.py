@@ -232,20 +232,17 @@ _PROFILE_FLAGS: Final = (
 
 def profile_flags(command: _Command) -> _Command:
     """Give a command the flags that choose a profile; it gets them as one `flags` argument."""
+    return gathering(_PROFILE_FLAGS, _gather_profile)(command)
+
+
+def _gather_profile(given: dict[str, Any]) -> None:
+    from podium.cli.console import end, note  # noqa: PLC0415  not needed for help
     from podium.library.profile_source import ProfileSource  # noqa: PLC0415  not for version
 
     names = frozenset(ProfileSource.__dataclass_fields__) - _NO_FLAGS
-
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
-        from podium.cli.console import end, note  # noqa: PLC0415  not needed for help
-
-        flags = ProfileSource(**{name: given.pop(name) for name in names}, notify=note, on_hang=end)
-        check_exclusive(flags)
-        return command(flags=flags, **given)
-
-    found: _Command = with_options(gathered, _PROFILE_FLAGS)
-    return found
+    flags = ProfileSource(**{name: given.pop(name) for name in names}, notify=note, on_hang=end)
+    check_exclusive(flags)
+    given["flags"] = flags
 
 
 def policy_configmap_flags(command: _Command) -> _Command:
@@ -262,8 +259,7 @@ def policy_configmap_flags(command: _Command) -> _Command:
             help="The namespace of that ConfigMap.",
         ),
     )
-    found: _Command = with_options(command, options)
-    return found
+    return with_options(command, options)
 
 
 def check_exclusive(flags: ProfileSource) -> None:
@@ -330,13 +326,10 @@ def history_limit_flags(command: _Command) -> _Command:
         ),
     )
 
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
-        size, age = given.pop("record_bytes"), given.pop("record_age")
-        return command(limits=HistoryLimits(size, age), **given)
+    def gather(given: dict[str, Any]) -> None:
+        given["limits"] = HistoryLimits(given.pop("record_bytes"), given.pop("record_age"))
 
-    found: _Command = with_options(gathered, options)
-    return found
+    return gathering(options, gather)(command)
 
 
 class HistoryLimits(NamedTuple):
@@ -364,18 +357,15 @@ class HistoryLimits(NamedTuple):
 def live_cluster_flags(command: _Command) -> _Command:
     """`cluster_flags` of a command that takes FILES as well, with the flag of earlier versions."""
 
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
+    def gather(given: dict[str, Any]) -> None:
         if given.pop("cluster"):
             from podium.cli.console import note  # noqa: PLC0415  rarely needed
 
             note("without FILES the cluster is read; --cluster is not needed")
             click.get_current_context().meta[_CLUSTER] = True
-        return command(**given)
 
     old = click.option("--cluster", is_flag=True, hidden=True)
-    found: _Command = with_options(cluster_flags()(gathered), (old,))
-    return found
+    return gathering((old,), gather)(cluster_flags()(command))
 
 
 def cluster_without_files(reach: Reach, files: Sequence[str]) -> Reach | None:
@@ -396,14 +386,11 @@ def cluster_or_files(command: _Command) -> _Command:
     The command gets `files` and `cluster`; the latter has the flags, or is None with FILES.
     """
 
-    @wraps(command)
-    def chosen(**given: Any) -> Any:
-        cluster = cluster_without_files(given.pop("reach"), given["files"])
-        return command(cluster=cluster, **given)
+    def gather(given: dict[str, Any]) -> None:
+        given["cluster"] = cluster_without_files(given.pop("reach"), given["files"])
 
     argument = click.argument("files", nargs=-1, type=click.Path(), metavar="[FILES…]")
-    found: _Command = with_options(live_cluster_flags(chosen), (argument,))
-    return found
+    return with_options(live_cluster_flags(gathering((), gather)(command)), (argument,))
 
 
 def namespace_flags(what: str) -> Callable[[_Command], _Command]:
@@ -416,19 +403,12 @@ def namespace_flags(what: str) -> Callable[[_Command], _Command]:
         click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, the default."),
     )
 
-    def decorate(command: _Command) -> _Command:
-        @wraps(command)
-        def gathered(**given: Any) -> Any:
-            everywhere = given.pop("all_namespaces")
-            if given["namespace"] and everywhere:
-                raise click.UsageError("-n and -A exclude each other; give one of them")
-            given["namespace"] = given["namespace"] or ""
-            return command(**given)
+    def gather(given: dict[str, Any]) -> None:
+        if given.pop("all_namespaces") and given["namespace"]:
+            raise click.UsageError("-n and -A exclude each other; give one of them")
+        given["namespace"] = given["namespace"] or ""
 
-        found: _Command = with_options(gathered, options)
-        return found
-
-    return decorate
+    return gathering(options, gather)
 
 
 # Exit codes -----------------------------------------------------------------------------------
@@ -445,8 +425,7 @@ def exit_code_flag(when: str) -> Callable[[_Command], _Command]:
             return 0 if code == 1 and not wanted else code
 
         option = click.option("--exit-code", is_flag=True, help=f"Exit with code 1 if {when}.")
-        found: _Command = with_options(gathered, (option,))
-        return found
+        return with_options(gathered, (option,))  # type: ignore[return-value]
 
     return decorate
 
@@ -497,16 +476,10 @@ def cluster_flags(*, master: bool = False) -> Callable[[_Command], _Command]:
         ),
     )
 
-    def decorate(command: _Command) -> _Command:
-        @wraps(command)
-        def gathered(**given: Any) -> Any:
-            reach = {name: given.pop(name) for name in ("kubeconfig", "context", "server")}
-            return command(reach=reach, **given)
+    def gather(given: dict[str, Any]) -> None:
+        given["reach"] = {name: given.pop(name) for name in ("kubeconfig", "context", "server")}
 
-        found: _Command = with_options(gathered, options)
-        return found
-
-    return decorate
+    return gathering(options, gather)
 
 
 def listen_flag(
@@ -514,7 +487,6 @@ def listen_flag(
     text: str,
     *,
     host_name: str | None = None,
-    port_names: Sequence[str] = ("--port",),
     hidden: bool = True,
 ) -> Callable[[_Command], _Command]:
     """`--listen HOST:PORT`, and the names that host and port have elsewhere.
@@ -530,7 +502,7 @@ def listen_flag(
             help=f"{text}  [default: {default}]",
         ),
         click.option(
-            *port_names,
+            "--port",
             "listen_port",
             type=click.IntRange(0, _PORTS[-1]),
             metavar="PORT",
@@ -549,29 +521,40 @@ def listen_flag(
             )
         )
 
+    def gather(given: dict[str, Any]) -> None:
+        listen, port = given.pop("listen"), given.pop("listen_port")
+        host = given.pop("listen_host", None)
+        if host is not None or port is not None:
+            if listen is not None:
+                raise click.UsageError("--listen has a host and a port; give it alone")
+            if hidden:
+                from podium.cli.console import note  # noqa: PLC0415  rarely needed
+
+                note("host and port are given by --listen HOST:PORT now")
+            number = default.port if port is None else port
+            listen = ListenAddress(host or default.host, number)
+        given["listen"] = listen or default
+
+    return gathering(options, gather)
+
+
+def gathering(
+    options: Sequence[Callable[[Any], Any]], gather: Callable[[dict[str, Any]], None]
+) -> Callable[[_Command], _Command]:
+    """Options of which *gather* makes the arguments that the command gets, in place."""
+
     def decorate(command: _Command) -> _Command:
         @wraps(command)
         def gathered(**given: Any) -> Any:
-            listen, port = given.pop("listen"), given.pop("listen_port")
-            host = given.pop("listen_host", None)
-            if host is not None or port is not None:
-                if listen is not None:
-                    raise click.UsageError("--listen has a host and a port; give it alone")
-                if hidden:
-                    from podium.cli.console import note  # noqa: PLC0415  rarely needed
+            gather(given)
+            return command(**given)
 
-                    note("host and port are given by --listen HOST:PORT now")
-                number = default.port if port is None else port
-                listen = ListenAddress(host or default.host, number)
-            return command(listen=listen or default, **given)
-
-        found: _Command = with_options(gathered, options)
-        return found
+        return with_options(gathered, options)  # type: ignore[return-value]
 
     return decorate
 
 
-def with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Any:
+def with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) -> _Command:
     """The command with these options, in this order."""
     for option in reversed(options):
         command = option(command)

@@ -86,7 +86,7 @@ def replay(
     nodes. TIME is 2026-01-31T12:00:00Z, or seconds since 1970.
 
     With --config, --policy, --provider or --profile the history goes on with these rules instead,
-    from that decision or from the beginning, and the differences over time are shown.
+    from that decision or from the beginning. The differences over time are shown.
 
     Exit code: 0 all decisions are equal (with --pod and --at: the pod got a node), 1 some differ
     (the pod got none), 2 the history cannot be read.

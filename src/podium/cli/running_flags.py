@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from podium.cli.flags import with_options
+from podium.cli.flags import gathering
 from podium.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,13 +72,11 @@ class Running(NamedTuple):
 
 def running_flags(command: _Command) -> _Command:
     """The flags of a running scheduler; the command gets them as `running`."""
+    return gathering(_FLAGS, _gather)(command)
 
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
-        running = Running(**{name: given.pop(name) for name in Running._fields})
-        if not running.wanted and any(running):
-            raise ConfigError("--token and its companions are for --scheduler", hint="give it, too")
-        return command(running=running, **given)
 
-    found: _Command = with_options(gathered, _FLAGS)
-    return found
+def _gather(given: dict[str, Any]) -> None:
+    running = Running(**{name: given.pop(name) for name in Running._fields})
+    if not running.wanted and any(running):
+        raise ConfigError("--token and its companions are for --scheduler", hint="give it, too")
+    given["running"] = running

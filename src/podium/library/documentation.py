@@ -25,9 +25,23 @@ _TRY: Final = re.compile(r"^\*\*Try it\.\*\* `(.+)`$", re.MULTILINE)
 @cache
 def docs_folder() -> Path | None:
     """The documentation: installed beside the pages, or that of a source tree."""
-    installed = Path(str(files("podium"))) / "web" / "docs"
-    tree = Path(__file__).parents[3] / "docs"
-    return next((each for each in (installed, tree) if each.is_dir()), None)
+    return _folder("web/docs", "docs")
+
+
+@cache
+def course_folder() -> Path | None:
+    """The course: installed with the package, or that of a source tree."""
+    return _folder("examples/kube-scheduler", "examples/kube-scheduler")
+
+
+def _folder(installed: str, in_tree: str) -> Path | None:
+    places = Path(str(files("podium")), installed), Path(__file__).parents[3] / in_tree
+    return next((each for each in places if each.is_dir()), None)
+
+
+def anchor(heading: str) -> str:
+    """The id of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,7 @@ class ReasonPage:
     @property
     def anchor(self) -> str:
         """Where the reason is on the page of all reasons."""
-        return re.sub(r"[^\w -]", "", self.text.lower()).replace(" ", "-")
+        return anchor(self.text)
 
     def about(self, text: str) -> bool:
         """Whether the page is about this text, as a decision says it."""
@@ -127,14 +141,6 @@ class Chapter:
     def _file(self, name: str) -> str | None:
         path = self.folder / name
         return str(path) if path.exists() else None
-
-
-@cache
-def course_folder() -> Path | None:
-    """The course: installed with the package, or that of a source tree."""
-    installed = Path(str(files("podium"))) / "examples" / "kube-scheduler"
-    tree = Path(__file__).parents[3] / "examples" / "kube-scheduler"
-    return next((each for each in (installed, tree) if each.is_dir()), None)
 
 
 def chapters() -> list[Chapter]:

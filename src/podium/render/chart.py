@@ -24,6 +24,9 @@ text { font: 12px system-ui, sans-serif; fill: #334; }
 """
 
 
+_MOST_STEPS: Final = 5
+
+
 def picture(
     width: int, height: int, title: str, parts: Iterable[str], *, in_page: bool = False
 ) -> str:
@@ -41,12 +44,12 @@ def picture(
     )
 
 
-def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers around a range, with at most so many steps inside it."""
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers around a range, with at most five steps inside it."""
     if high <= low:
         low, high = low - 1, high + 1
-    size = 10 ** math.floor(math.log10((high - low) / most))
-    step = next(size * n for n in (1, 2, 5, 10) if (high - low) / (size * n) <= most)
+    size = 10 ** math.floor(math.log10((high - low) / _MOST_STEPS))
+    step = next(size * n for n in (1, 2, 5, 10) if (high - low) / (size * n) <= _MOST_STEPS)
     first, last = math.floor(low / step), math.ceil(high / step)
     return [round(step * tick, 10) for tick in range(first, last + 1)]
 

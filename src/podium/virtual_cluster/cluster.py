@@ -124,7 +124,6 @@ class SimulatedCluster:
         *,
         seed: int = 0,
         start: float = START,
-        store: Store | None = None,
         kubelet: KubeletTimings | None = None,
         controllers: bool = True,
         without: Collection[type[Controller[Any]]] = (),
@@ -144,7 +143,7 @@ class SimulatedCluster:
         self.seed = seed
         self.loop = VirtualEventLoop()
         self.clock = VirtualClock(self.loop, start=start)
-        self.registry = Registry(store or Store(), clock=self.clock.now, rng=self.rng("registry"))
+        self.registry = Registry(Store(), clock=self.clock.now, rng=self.rng("registry"))
         self.server = ApiServer(self.registry)
         self.replicas: list[Replica] = []
         self._kubelet, self._warn = kubelet, warn

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from podium.library.documentation import chapters, course_folder, docs_folder
+from podium.library.documentation import anchor, chapters, course_folder, docs_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,11 +191,6 @@ def _page(path: str, text: str) -> HelpPage:
 
 def _plain(line: str) -> str:
     return _MARKS.sub(r"\1", line).strip()
-
-
-def anchor(heading: str) -> str:
-    """The id of a heading, as GitHub makes it."""
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 @cache

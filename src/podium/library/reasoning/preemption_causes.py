@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NOT_HELPFUL, NO_LOWER_PRIORITY = "notHelpful", "noLowerPriority"
 STILL_REJECTED, NOT_TRIED = "stillRejected", "notTried"
 #: On how many nodes with pods of lower priority the search is repeated.
-MOST_TRIED = 200
+_MOST_TRIED = 200
 
 
 def find_preemption_causes(
@@ -49,12 +49,11 @@ def find_preemption_causes(
     candidates: Sequence[str],
     *,
     asked: str | None = None,
-    most_tried: int = MOST_TRIED,
 ) -> PreemptionCauses | None:
     """Why nodes are no candidates, and why the victims on some *candidates* are victims.
 
     None without preemption. The view is still that of the decision, made with recording. The search
-    is repeated on *most_tried* nodes, on *asked* before all others; the rest is named as not tried.
+    is repeated on some nodes, on *asked* before all others; the rest is named as not tried.
     """
     preemption = decision.preemption
     policies = (
@@ -76,12 +75,12 @@ def find_preemption_causes(
     if empty:
         # Nothing can be evicted; what rejected the nodes is among the rejections.
         groups[NO_LOWER_PRIORITY, (), ()] = empty
-    for name in tried[:most_tried]:
+    for name in tried[:_MOST_TRIED]:
         why = search.why_no_candidate(name)
         if why is not None:
             groups.setdefault(why, []).append(name)
-    if tried[most_tried:]:
-        groups[NOT_TRIED, (), ()] = tried[most_tried:]
+    if tried[_MOST_TRIED:]:
+        groups[NOT_TRIED, (), ()] = tried[_MOST_TRIED:]
     return PreemptionCauses(
         tuple(
             NoCandidate(why, reasons, tuple(nodes), causes)

@@ -314,37 +314,26 @@ def _unknown_names(
     return names
 
 
-def with_rules(
-    profile: Profile, rules: LoadedRules, *, kinds: Iterable[str] = (PREDICATE, PRIORITY)
-) -> Profile:
-    """The profile with all rules of these kinds that it does not have yet.
+def with_rules(profile: Profile, rules: LoadedRules) -> Profile:
+    """The profile with all rules that it does not have yet.
 
     Predicates run after its own; priorities go by name. Reserve and permit rules, which only a
     scheduler can use, are added with the predicates.
     """
-    kinds = frozenset(kinds)
-    predicates, priorities = list(profile.predicates), list(profile.priorities)
-    configured = list(profile.configured_predicates)
-    reserves, permits = list(profile.reserves), list(profile.permits)
-    if PREDICATE in kinds:
-        there = {rule.name for rule in profile.predicates}
-        predicates += [rules.predicate(name) for name in rules.predicates if name not in there]
-        configured = sorted({*configured, *rules.predicates})
-        reserves += map(rules.reserve, rules.reserves)
-        permits += map(rules.permit, rules.permits)
-    if PRIORITY in kinds:
-        there = {each.name for each in profile.priorities}
-        priorities += [
-            Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)
-            for name, spec in rules.priorities.items()
-            if name not in there
-        ]
-        priorities.sort(key=lambda weighted: weighted.name)
+    there = {rule.name for rule in profile.predicates}
+    predicates = [rules.predicate(name) for name in rules.predicates if name not in there]
+    there = {each.name for each in profile.priorities}
+    priorities = [
+        Weighted(rules.priority(name, max_score=profile.max_score), spec.weight)
+        for name, spec in rules.priorities.items()
+        if name not in there
+    ]
+    weighted = sorted((*profile.priorities, *priorities), key=lambda each: each.name)
     return replace(
         profile,
-        predicates=tuple(predicates),
-        priorities=tuple(priorities),
-        configured_predicates=tuple(configured),
-        reserves=tuple(reserves),
-        permits=tuple(permits),
+        predicates=(*profile.predicates, *predicates),
+        priorities=tuple(weighted),
+        configured_predicates=tuple(sorted({*profile.configured_predicates, *rules.predicates})),
+        reserves=(*profile.reserves, *map(rules.reserve, rules.reserves)),
+        permits=(*profile.permits, *map(rules.permit, rules.permits)),
     )

@@ -1,9 +1,9 @@
 """What a user's rule is given: the pod, one node, or some nodes as columns.
 
 A rule says what its answer depends on, and is shown no more than that: a rule that depends on the
-node alone does not see the pods there, and one whose answer is kept for a class of pods does not
-see what differs within the class (names, annotations). Amounts are plain integers: cpu in
-thousandths of a core, everything else in units (memory in bytes).
+node alone does not see the pods there. A rule whose answer is kept for a class of pods does not see
+what differs within the class (names, annotations). Amounts are plain integers: cpu in thousandths
+of a core, everything else in units (memory in bytes).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Answers are kept until something changes that the rule states (`Rule.scope`, `Rule.kinds`,
 `Rule.answer_key`). A rule that reads more gets stale answers, in rare states of a cluster. In a
 test, `stated_view` makes that an error: a rule of single rows sees the rows that it is asked about,
-a rule of scope `NODE` sees no pods, and every rule sees only the kinds that it names.
+and a rule of scope `NODE` sees no pods. Every rule sees only the kinds that it names.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from podium.objects.kinds.registry import (
 )
 from podium.objects.selectors.requirements import SelectorError, int64, requirement
 from podium.what_if.fix.claim_advice import volume_claims
+from podium.what_if.fix.relaxations import required_node_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ class LabelConditions:
 
     def __init__(self, pod: Pod, objects: Objects) -> None:
         self.pod = pod
-        self.terms = [*_required_terms(pod), *_volume_terms(pod, objects)]
+        self.terms = [*required_node_terms(pod), *_volume_terms(pod, objects)]
         self._nodes = objects.nodes
         self._values: dict[str, list[str]] = {}
 
@@ -118,11 +119,6 @@ def _volume_terms(pod: Pod, objects: Objects) -> Iterator[NodeSelectorTerm]:
                     for each in topology.match_label_expressions or ()
                 ]
                 yield NodeSelectorTerm(match_expressions=in_values)
-
-
-def _required_terms(pod: Pod) -> list[NodeSelectorTerm]:
-    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
-    return list((affinity and affinity.required and affinity.required.node_selector_terms) or ())
 
 
 def _accepted(expression: LabelSelectorRequirement, node: Node) -> Iterator[tuple[str, str | None]]:

@@ -257,7 +257,7 @@ def _without_expression(
     if expression in listed:
         listed.remove(expression)
     shorter = replace(term, **{field: listed or None})
-    terms = [shorter if each == term else each for each in _node_terms(pod)]
+    terms = [shorter if each == term else each for each in required_node_terms(pod)]
     affinity = _node_affinity(pod)
     return _with_node_affinity(pod, replace(affinity, required=NodeSelector(terms)))
 
@@ -265,7 +265,7 @@ def _without_expression(
 def _preferring_nodes(pod: Pod) -> Pod:
     """Required node affinity made a preference."""
     affinity = _node_affinity(pod)
-    wanted = [t for t in _node_terms(pod) if t.match_expressions or t.match_fields]
+    wanted = [t for t in required_node_terms(pod) if t.match_expressions or t.match_fields]
     preferred = [
         *(affinity.preferred or ()),
         *(PreferredSchedulingTerm(_PREFERENCE, term) for term in wanted),
@@ -283,7 +283,8 @@ def _with_node_affinity(pod: Pod, changed: NodeAffinity) -> Pod:
     return _with(pod, affinity=replace(pod.spec.affinity or Affinity(), node_affinity=changed))
 
 
-def _node_terms(pod: Pod) -> list[NodeSelectorTerm]:
+def required_node_terms(pod: Pod) -> list[NodeSelectorTerm]:
+    """The terms of the node affinity that a node must match, one of them."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     return list((affinity and affinity.required and affinity.required.node_selector_terms) or ())
 
@@ -303,7 +304,7 @@ def _node_conditions(pod: Pod) -> Iterator[Relaxation]:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     if affinity is None or affinity.required is None:
         return
-    for term in _distinct(_node_terms(pod)):
+    for term in _distinct(required_node_terms(pod)):
         expressions = [("match_expressions", each) for each in term.match_expressions or ()]
         expressions += [("match_fields", each) for each in term.match_fields or ()]
         if len(expressions) > 1:  # a term without any would match no node
