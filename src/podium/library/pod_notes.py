@@ -1,7 +1,7 @@
 """What a reader has to know beside the answer about a pod.
 
-The pod may belong to another scheduler, the cluster's own scheduler may have said otherwise, and
-the answer may depend on objects that the input does not have.
+The pod may belong to another scheduler, or the cluster's own scheduler may have said otherwise. The
+answer may depend on objects that the input does not have.
 """
 
 from __future__ import annotations

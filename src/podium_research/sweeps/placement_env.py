@@ -66,9 +66,9 @@ class PlacementEnv(gymnasium.Env[Observation, np.int64]):
     - `left`: the share of pods that have not been tried.
 
     `info["action_mask"]` is 1 for nodes where the pod fits. The reward is what *reward* says of the
-    placed pod, by default the mean over the resources of its share of the cluster, so that a return
-    is the allocated share. An invalid action costs 1, and the pod stays without a node. An episode
-    ends when no pod is left that fits.
+    placed pod. By default it is the mean over the resources of its share of the cluster, so that a
+    return is the allocated share. An invalid action costs 1, and the pod stays without a node. An
+    episode ends when no pod is left that fits.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it

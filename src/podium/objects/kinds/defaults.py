@@ -1,7 +1,7 @@
 """What the API server fills in when an object is created, kind by kind.
 
 An object with a `metadata.uid` came from a cluster and is taken as it is. All others get what
-defaulting and admission would have given them, as far as scheduling reads it, so that a manifest is
+defaulting and admission would have given them, as far as scheduling reads it. So a manifest is
 decided as the same manifest would be after `kubectl apply`.
 """
 

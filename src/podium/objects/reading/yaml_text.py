@@ -5,13 +5,13 @@ the next line turns out to be a mapping, and an open quote ends at the next one.
 the line that has to be changed.
 
 Built on the parser's events rather than on a ready-made loader, for three reasons: timestamps and
-sexagesimal numbers must stay text (`12:30` is a value, not 750), nesting and aliases need a limit
-that ends in a sentence, and dumps of tens of megabytes must not take minutes.
+sexagesimal numbers must stay text (`12:30` is a value, not 750), and nesting and aliases need a
+limit that ends in a sentence. Dumps of tens of megabytes must not take minutes.
 
 A stream is cut between documents. A document that is one long list, as `kubectl get -o yaml` prints
-it, is cut between its items as well: a frame without items, and pieces with items only. Where a cut
-would be wrong, because what looks like the border of an item is within a text, a piece cannot be
-parsed, or the frame has items after all. Then the text has to be parsed as a whole.
+it, is cut between its items as well: a frame without items, and pieces with items only. What looks
+like the border of an item may be within a text. Then a piece cannot be parsed, or the frame has
+items after all. Then the text has to be parsed as a whole.
 """
 
 from __future__ import annotations

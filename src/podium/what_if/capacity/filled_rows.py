@@ -1,9 +1,9 @@
 """How many copies of one pod fit on each node, where each node can be looked at by itself.
 
-Placing pods one after the other until one fails fills every node, whatever the order, as long as
-all rules look at one node only and never accept a node with more pods that they reject with fewer.
-Then the number of copies per node is found by bisection, for all nodes at once, with the filter
-pipeline of the engine.
+Placing pods one after the other until one fails fills every node, whatever the order. That holds as
+long as all rules look at one node only, and accept no node that they reject with fewer pods. Then
+the number of copies per node is found by bisection, for all nodes at once, with the filter pipeline
+of the engine.
 """
 
 from __future__ import annotations

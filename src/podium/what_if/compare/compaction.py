@@ -4,7 +4,7 @@ Pods of DaemonSets and static pods go with their node. All other pods, running o
 workload: they are placed from scratch, whichever scheduler they name. Compaction is the measure of
 the Borg papers: nodes are taken away until the workload no longer fits; the pods arrive in a random
 order, and so do the nodes leave, both by a seed. The order of two nodes depends on their names and
-the seed alone, so a cluster with further nodes that leave first needs as many nodes as before.
+the seed alone. So a cluster with further nodes, which leave first, needs as many nodes as before.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Nodes are tried one after the other without time: their pods are placed on the nodes that are left,
 by the rules of the profile, without evictions of others. The best of a few orders is then carried
-out on copies of the cluster, drain by drain, with disruption budgets and controllers, and with the
-pods of a node evicted in three orders. A node whose drain does not succeed in one of them is left
-out, and the rest is carried out again.
+out on copies of the cluster, drain by drain, with disruption budgets and controllers. The pods of a
+node are evicted in three orders. A node whose drain does not succeed in one of them is left out,
+and the rest is carried out again.
 """
 
 from __future__ import annotations
