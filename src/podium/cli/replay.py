@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli.console import (
     note,
+    notes,
     output_width,
     tracked,
     write,
+    write_answer,
     write_data,
     write_lines,
     write_section,
@@ -23,29 +25,13 @@ from podium.cli.history import follows_history
 from podium.cli.parsing import FlagsCommand
 from podium.errors import InputError
 from podium.library.profile_source import ProfileSource
+from podium.objects.times import shown_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from podium.past.format.reading import History
-    from podium.past.format.records import Decided, GroupDecided
-    from podium.past.replay.other_rules import ComparedMoment
-    from podium.past.replay.past_decisions import Derived, DerivedGroup, Place
-    from podium.past.replay.replay import ReplayDifference, RulesOf
+    from podium.past.replay.past_decisions import Derived, Place
+    from podium.past.replay.replay import RulesOf
     from podium.render.decision.story import StoryLine
-
-#: The most differences that are printed.
-_MOST: Final = 20
-_COLUMNS: Final = (
-    "TIME",
-    "PLACED",
-    "BY OTHER",
-    "PENDING",
-    "SAME",
-    "DIFFERENT",
-    "EVICTED",
-    "BY OTHER",
-)
 
 
 @click.command(cls=FlagsCommand)
@@ -121,6 +107,7 @@ def _go_on(history: History, start: float, flags: ProfileSource, output: str) ->
     from podium.host.history_rules import recorded_rules, rules_of  # noqa: PLC0415
     from podium.past.format.records import Decided  # noqa: PLC0415
     from podium.past.replay.other_rules import Continuation  # noqa: PLC0415
+    from podium.render.reports.replay import continuation_lines  # noqa: PLC0415
 
     if output == "html":
         raise click.UsageError("-o html shows one decision, as it was made")
@@ -137,36 +124,16 @@ def _go_on(history: History, start: float, flags: ProfileSource, output: str) ->
         note(f"no profile of these rules is for the scheduler {name}: its pods get no node")
     found.run(tracked(history.entries(), total, "following"))
     differences = found.differences()
-    if output == "table":
-        _print_moments(found.moments)
-        write(f"\n{len(differences)} pods have another node, or none\n")
-        for name, theirs, ours in differences[:_MOST]:
-            write(f"  {name}: {ours or 'no node'} instead of {theirs or 'no node'}\n")
-        if len(differences) > _MOST:
-            write(f"  and {len(differences) - _MOST} more\n")
-    else:
-        data = {
-            "apiVersion": "podium/v1",
-            "kind": "Continuation",
-            "moments": [each.as_json() for each in found.moments],
-            "differences": [
-                {"pod": name, "recorded": theirs, "other": ours}
-                for name, theirs, ours in differences
-            ],
-        }
-        write_data(data, output)
+    data = {
+        "apiVersion": "podium/v1",
+        "kind": "Continuation",
+        "moments": [each.as_json() for each in found.moments],
+        "differences": [
+            {"pod": name, "recorded": theirs, "other": ours} for name, theirs, ours in differences
+        ],
+    }
+    write_answer(output, lambda: continuation_lines(found.moments, differences), lambda: data)
     return int(bool(differences))
-
-
-def _print_moments(moments: Sequence[ComparedMoment]) -> None:
-    from podium.render.columns import TextTable  # noqa: PLC0415
-
-    table = TextTable(*_COLUMNS, right=_COLUMNS[1:])
-    for each in moments:
-        placed = (each.recorded[0], each.other[0], each.pending, each.same, each.different)
-        numbers = (*placed, each.recorded[1], each.other[1])
-        table.add(shown_time(each.time), *numbers)
-    write_lines(table.lines())
 
 
 # One decision ---------------------------------------------------------------------------------
@@ -236,7 +203,7 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
         group=found.group,
         trace=found.decision.trace if output == "html" else None,
     )
-    told = [] if output == "html" else _story(history, found.entry.pod, rules_of)
+    attempts = [] if output == "html" else _story(history, found.entry.pod, rules_of)
     if found.difference is not None and not flags.named():
         note(f"the recorded decision was another one: {found.difference.what}")
     if output == "html":
@@ -249,11 +216,11 @@ def _explain(history: History, place: Place, flags: ProfileSource, output: str) 
         entry = found.entry
         write(f"{shown_time(entry.time)}  attempt {entry.attempt}\n\n")
         write_lines(explanation_tables(explanation, output_width()))
-        if told:
-            write_section("Attempts", (text for each in told for text in each.lines()))
+        if attempts:
+            write_section("Attempts", (text for each in attempts for text in each.lines()))
     else:
-        attempts = {"story": [each.as_json() for each in told]} if told else {}
-        write_data({**explanation.as_json(), **_about(found), **attempts}, output)
+        listed = {"story": [each.as_json() for each in attempts]} if attempts else {}
+        write_data({**explanation.as_json(), **_about(found), **listed}, output)
     return int(found.decision.node is None)
 
 
@@ -278,99 +245,18 @@ def _about(found: Derived) -> dict[str, Any]:
     }
 
 
-def shown_time(seconds: float) -> str:
-    """A time to the millisecond."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
-
-
 # All of them ----------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Result:
-    equal: int = 0
-    placed: int = 0
-    #: Decisions whose verdicts and scores were recorded, too, and are equal.
-    matrices: int = 0
-    asked_extenders: int = 0
-    #: Whether a part of the history could not be read.
-    damaged: bool = False
-    #: Decisions that the scheduler made twice, because kept answers were wrong.
-    corrected: int = 0
-    torn: list[str] = field(default_factory=list)
-    differences: list[ReplayDifference] = field(default_factory=list)
-    #: The cycles of pod groups, and those of them that differ.
-    cycles: int = 0
-    other_cycles: list[DerivedGroup] = field(default_factory=list)
-    #: The cycles of each pod group that ended otherwise than the one before, each with the number
-    #: of the last attempt that ended so.
-    groups: dict[str, list[tuple[DerivedGroup, int]]] = field(default_factory=dict)
-    complete: bool = True
-
-    def note_group(self, found: DerivedGroup) -> None:
-        from podium.render.decision.pod_group import cycle_lines  # noqa: PLC0415
-
-        self.cycles += 1
-        if found.difference:
-            self.other_cycles.append(found)
-        ended, last = self.groups.setdefault(found.entry.group, []), found.entry.attempt
-        if ended and cycle_lines(ended[-1][0].decision) == cycle_lines(found.decision):
-            found, _ = ended.pop()
-        ended.append((found, last))
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "apiVersion": "podium/v1",
-            "kind": "Replay",
-            "decisions": self.equal + len(self.differences),
-            "equal": self.equal,
-            "withMatrix": self.matrices,
-            "placed": self.placed,
-            "askedExtenders": self.asked_extenders,
-            "corrected": self.corrected,
-            "torn": self.torn,
-            "complete": self.complete,
-            "differences": [
-                {
-                    "pod": each.entry.pod,
-                    "attempt": each.entry.attempt,
-                    "time": shown_time(each.entry.time),
-                    "recorded": each.entry.node,
-                    "replayed": each.decision.node,
-                    "what": each.what,
-                }
-                for each in self.differences
-            ],
-            "podGroups": [
-                {**_group_data(each), "lastAttempt": last}
-                for ended in self.groups.values()
-                for each, last in ended
-            ],
-            "podGroupDifferences": [_group_data(each) for each in self.other_cycles],
-        }
-
-
-def _group_data(found: DerivedGroup) -> dict[str, Any]:
-    """A cycle of a pod group, as plain data."""
-    from podium.render.decision import pod_group  # noqa: PLC0415
-
-    return {
-        **pod_group.as_json(found.decision),
-        "attempt": found.entry.attempt,
-        "time": shown_time(found.entry.time),
-        "asRecorded": not found.difference,
-        **({"what": found.difference} if found.difference else {}),
-    }
 
 
 def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: bool) -> int:
     from podium.host.history_rules import recorded_rules  # noqa: PLC0415
     from podium.past.format.reading import Torn  # noqa: PLC0415
     from podium.past.replay.past_decisions import DerivedGroup, derive_all  # noqa: PLC0415
+    from podium.past.replay.results import ReplayResult  # noqa: PLC0415
+    from podium.render.reports.replay import replay_lines  # noqa: PLC0415
 
     total = sum(1 for _ in history.decisions())
-    result = _Result()
+    result = ReplayResult()
     if not total:
         note(f"{history.path} has no decisions; `podium history judge` compares placements")
     try:
@@ -395,68 +281,9 @@ def _replay_all(history: History, flags: ProfileSource, output: str, *, plain: b
                 result.differences.append(found.difference)
     except KeyboardInterrupt:
         result.complete = False
-    if output == "table":
-        _print(result, total)
-    else:
-        write_data(result.as_json(), output)
+    notes(result.torn if output == "table" else ())
+    write_answer(output, lambda: replay_lines(result, total), result.as_json)
     if result.damaged:
         return InputError.exit_code
     differs = bool(result.differences or result.other_cycles)
     return int(differs) if result.complete else 130
-
-
-def _print(result: _Result, total: int) -> None:
-    from podium.render.plain import counted  # noqa: PLC0415
-
-    done = result.equal + len(result.differences)
-    write(f"{counted(done, 'decision')} made again, {result.equal} equal\n")
-    if result.cycles:
-        equal = result.cycles - len(result.other_cycles)
-        write(f"{counted(result.cycles, 'cycle')} of pod groups made again, {equal} equal\n")
-    if result.matrices:
-        write(f"  {result.matrices:>8}  with equal verdicts and scores of every node\n")
-    if result.asked_extenders:
-        write(f"  {result.asked_extenders:>8}  took answers of extenders (not compared)\n")
-    if result.corrected:
-        write(f"  {result.corrected:>8}  corrected when they were made: kept answers were wrong\n")
-    if not result.complete:
-        write(f"  {total - done:>8}  not compared: interrupted\n")
-    for sentence in result.torn:
-        note(sentence)
-    _print_groups(result)
-    _print_differences(result)
-
-
-def _print_groups(result: _Result) -> None:
-    """Each pod group as one thing: how its cycles ended."""
-    from podium.render.decision.pod_group import cycle_lines  # noqa: PLC0415
-    from podium.render.plain import printable  # noqa: PLC0415
-
-    for ended in list(result.groups.values())[:_MOST]:
-        for found, last in ended:
-            first = found.entry.attempt
-            which = f"attempt {first}" if first == last else f"attempts {first} to {last}"
-            write(f"\n{shown_time(found.entry.time)}  {which}\n")
-            head, *more = map(printable, cycle_lines(found.decision))
-            write("\n  ".join((head, *more)) + "\n")
-    if len(result.groups) > _MOST:
-        write(f"\n{len(result.groups) - _MOST} more pod groups are in -o json\n")
-
-
-def _print_differences(result: _Result) -> None:
-    from podium.render.plain import printable  # noqa: PLC0415
-
-    groups = [f"{_line(each.entry)}: {printable(each.difference)}" for each in result.other_cycles]
-    pods = [f"{_line(each.entry)}: {printable(each.what)}" for each in result.differences]
-    found = [*groups, *pods]
-    if found:
-        write("\nDifferences:\n")
-    for text in found[:_MOST]:
-        write(f"  {text}\n")
-    if len(found) > _MOST:
-        write(f"  and {len(found) - _MOST} more\n")
-
-
-def _line(entry: Decided | GroupDecided) -> str:
-    name = getattr(entry, "pod", None) or f"pod group {entry.group}"
-    return f"{shown_time(entry.time)}  {name}, attempt {entry.attempt}"

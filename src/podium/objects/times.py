@@ -87,3 +87,9 @@ def seconds(text: str | None) -> float:
         return NEVER
     read = datetime.fromisoformat(text)
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+def shown_time(seconds: float) -> str:
+    """A time to the millisecond."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
