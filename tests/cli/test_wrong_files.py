@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Podium
+    from cli.conftest import Podium
 
 DUMP = str(Path(__file__).parents[2] / "examples" / "dump.json")
 #: The name of a file -> what it holds; None for a folder without files.
