@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from podium.what_if.fix.fix import apply_fix, fix
     from podium.what_if.fix.results import Fix, Fixes
     from podium.what_if.plan.changes import parse_change
+    from podium.what_if.plan.cluster_copy import CopyOptions
     from podium.what_if.plan.inputs import cluster_documents
     from podium.what_if.plan.plan import plan
     from podium.what_if.plan.results import Plan
@@ -72,6 +73,7 @@ __all__ = [
     "ChosenProfiles",
     "Comparison",
     "ConfigError",
+    "CopyOptions",
     "Decision",
     "Difference",
     "Explanation",
@@ -171,6 +173,7 @@ _MODULES = {
     ),
     "podium.objects.selectors.selectors": ("parse_selector",),
     "podium.what_if.plan.changes": ("parse_change",),
+    "podium.what_if.plan.cluster_copy": ("CopyOptions",),
     "podium.what_if.plan.inputs": ("cluster_documents",),
     "podium.what_if.plan.plan": ("plan",),
     "podium.what_if.plan.results": ("Plan",),

@@ -11,6 +11,7 @@ from podium.lab.contents.documents import Document
 from podium.library.profile_choice import ChosenProfiles
 from podium.library.profile_source import ProfileSource
 from podium.what_if.plan.changes import Change, parse_change
+from podium.what_if.plan.cluster_copy import CopyOptions
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
 
@@ -66,7 +67,7 @@ def changes(*texts: str) -> list[Change]:
 
 
 def planned(items: list[Item], *texts: str, **more: Any) -> Plan:
-    return plan(documents(items), changes(*texts), chosen(), **more)
+    return plan(documents(items), changes(*texts), chosen(), CopyOptions(**more))
 
 
 def documents(items: list[Item]) -> list[Document]:

@@ -13,6 +13,7 @@ import pytest
 from manifests import claim, listed, manifest, priority_class
 from podium.errors import InputError
 from podium.what_if.plan.changes import parse_change
+from podium.what_if.plan.cluster_copy import CopyOptions
 from podium.what_if.plan.inputs import cluster_documents
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
@@ -193,7 +194,7 @@ def test_autoscalers_work_if_asked_for() -> None:
 
     changes = [parse_change("cordon", "n1")]
     kept = plan(copy.deepcopy(found.documents), changes, chosen())
-    scaled = plan(found.documents, changes, chosen(), autoscale=True)
+    scaled = plan(found.documents, changes, chosen(), CopyOptions(autoscale=True))
 
     assert sum(each.pods for each in kept.before.nodes) == 2
     assert sum(each.pods for each in scaled.before.nodes) != 2

@@ -15,6 +15,7 @@ import yaml
 from manifests import budget, priority_class
 from podium.errors import InputError
 from podium.what_if.plan.changes import NodeSelection, ReplaceNodes
+from podium.what_if.plan.cluster_copy import CopyOptions
 from podium.what_if.plan.plan import plan
 from podium.what_if.plan.results import Plan
 from what_if.clusters import changes, chosen, documents, node, planned, pod, workload
@@ -303,7 +304,9 @@ def test_an_interrupt_leaves_what_is_known() -> None:
         if text == "node n2 is cordoned":
             raise KeyboardInterrupt
 
-    found = plan(documents(items), changes("drain n1", "drain n2"), chosen(), on_step=stop)
+    found = plan(
+        documents(items), changes("drain n1", "drain n2"), chosen(), CopyOptions(on_step=stop)
+    )
 
     assert found.interrupted
     assert [each.change for each in found.changes] == ["drain n1"]
@@ -320,7 +323,9 @@ def test_a_real_interrupt_ends_no_task_midway(capfd: pytest.CaptureFixture[str])
             signal.raise_signal(signal.SIGINT)
 
     try:
-        found = plan(documents(items), changes("drain n1", "drain n2"), chosen(), on_step=stop)
+        found = plan(
+            documents(items), changes("drain n1", "drain n2"), chosen(), CopyOptions(on_step=stop)
+        )
         left = signal.getsignal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -37,6 +37,7 @@ from podium.what_if.capacity.capacity import capacity, kinds_named
 from podium.what_if.compare.comparison import NAMED, compare, configuration
 from podium.what_if.fix.fix import fix
 from podium.what_if.plan.changes import CHANGE_FLAGS
+from podium.what_if.plan.cluster_copy import CopyOptions
 from podium.what_if.plan.inputs import cluster_documents, live_documents
 from podium.what_if.plan.page_plans import check_added_nodes, page_changes
 from podium.what_if.plan.plan import plan
@@ -207,7 +208,8 @@ class Questions:
         check_added_nodes(wanted, self.node_names())
         found = self._cluster.documents()
         chosen = self._flags.choose(found.snapshot)
-        answer = plan(found.documents, wanted, chosen, now=found.read_at, is_whole=found.is_whole)
+        options = CopyOptions(now=found.read_at, is_whole=found.is_whole)
+        answer = plan(found.documents, wanted, chosen, options)
         yield from (line for line, _ in plan_lines(answer))
         yield from (f"note: {text}" for text in (*found.notes(), *answer.notes))
 

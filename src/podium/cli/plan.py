@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from podium.library.profile_choice import ChosenProfiles
     from podium.what_if.consolidate.recommendations import Recommendations
     from podium.what_if.plan.changes import Change
+    from podium.what_if.plan.cluster_copy import CopyOptions
     from podium.what_if.plan.inputs import ClusterDocuments
     from podium.what_if.plan.results import Plan
     from podium.what_if.survive.survival import DomainLoss
@@ -237,6 +238,7 @@ def plan(
     one, a change cannot be completed, or --consolidate finds no node.
     """
     from podium.what_if.plan.changes import files_of  # noqa: PLC0415  brings the lab
+    from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415
     from podium.what_if.plan.plan import plan as make_plan  # noqa: PLC0415
 
     wanted = _changes(changes, surge, namespace)
@@ -252,24 +254,17 @@ def plan(
     def progress(items: Sequence[Any]) -> Iterable[Any]:
         return tracked(items, len(items), "loading")
 
+    options = CopyOptions(
+        seed=seed, limit_seconds=limit, now=found.read_at, is_whole=found.is_whole
+    )
     if consolidate:
-        return _gated(_consolidate(found, chosen, limit, seed, output), gate)
+        return _gated(_consolidate(found, chosen, options, output), gate)
     if recommended is not None:
         resizing = _Resizing(_recommendations(recommended, files, cluster), share, prices)
-        return _gated(_right_size(found, chosen, resizing, limit, output), gate)
+        return _gated(_right_size(found, chosen, resizing, options, output), gate)
     with StatusLine("planning") as status:
-        answer = make_plan(
-            found.documents,
-            wanted,
-            chosen,
-            seed=seed,
-            limit_seconds=limit,
-            now=found.read_at,
-            is_whole=found.is_whole,
-            autoscale=autoscale,
-            progress=progress,
-            on_step=status.step,
-        )
+        options = replace(options, autoscale=autoscale, progress=progress, on_step=status.step)
+        answer = make_plan(found.documents, wanted, chosen, options)
     notes(answer.notes)
     if answer.interrupted:
         note_interrupt()
@@ -332,22 +327,14 @@ def _print(answer: Plan, output: str) -> None:
 
 
 def _consolidate(
-    found: ClusterDocuments, chosen: ChosenProfiles, limit: float, seed: int, output: str
+    found: ClusterDocuments, chosen: ChosenProfiles, options: CopyOptions, output: str
 ) -> int:
     """Find nodes that can be emptied, and print them with the commands."""
     from podium.render.reports.consolidate import report  # noqa: PLC0415
     from podium.what_if.consolidate.consolidation import consolidate  # noqa: PLC0415
-    from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     with StatusLine("consolidating") as status:
-        options = CopyOptions(
-            seed=seed,
-            limit_seconds=limit,
-            now=found.read_at,
-            is_whole=found.is_whole,
-            on_step=status.step,
-        )
-        answer = consolidate(found.documents, chosen, options)
+        answer = consolidate(found.documents, chosen, replace(options, on_step=status.step))
     notes(answer.notes)
     if answer.interrupted:
         note_interrupt()
@@ -384,24 +371,20 @@ def _right_size(
     found: ClusterDocuments,
     chosen: ChosenProfiles,
     resizing: _Resizing,
-    limit: float,
+    options: CopyOptions,
     output: str,
 ) -> int:
     """Give workloads other requests, and print which nodes come free."""
     from podium.render.reports.consolidate import right_sizing_report  # noqa: PLC0415
     from podium.what_if.consolidate.right_sizing import read_prices, right_size  # noqa: PLC0415
-    from podium.what_if.plan.cluster_copy import CopyOptions  # noqa: PLC0415  brings the lab
 
     prices = None if resizing.prices is None else read_prices(resizing.prices)
     with StatusLine("resizing") as status:
-        options = CopyOptions(
-            limit_seconds=limit, now=found.read_at, is_whole=found.is_whole, on_step=status.step
-        )
         answer = right_size(
             found.documents,
             resizing.recommendations,
             chosen,
-            options,
+            replace(options, on_step=status.step),
             share=resizing.share,
             prices=prices,
         )

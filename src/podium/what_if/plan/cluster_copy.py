@@ -157,16 +157,24 @@ _LIST: Final = b'{"apiVersion":"v1","kind":"List","items":[%b]}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOptions:
-    """How a copy is made; `plan` explains the fields."""
+    """How a copy of a cluster is made, and for how long it is followed."""
 
+    #: Decides generated names.
     seed: int = 0
+    #: A change that has not come to rest after so much virtual time is given up.
     limit_seconds: float = LIMIT_SECONDS
     timings: KubeletTimings = TIMINGS
+    #: The time at the beginning in seconds since 1970; None: the newest time in the objects.
     now: float | None = None
+    #: Whether autoscalers work.
     autoscale: bool = False
+    #: Whether these are all objects of the cluster: what is not among them does not exist.
     is_whole: bool = False
+    #: In which order the pods of a drained node are evicted.
     evicting: str = TOGETHER
+    #: Iterates over the objects that are loaded.
     progress: Progress = iter
+    #: Called with each step.
     on_step: Callable[[str], None] = lambda _: None
 
 

@@ -23,6 +23,7 @@ from podium.lab.contents.documents import Document
 from podium.library.profile_source import ProfileSource
 from podium.profiles.similar_names import did_you_mean
 from podium.what_if.plan.changes import AddNodes, Apply, Change, parse_change
+from podium.what_if.plan.cluster_copy import CopyOptions
 from podium.what_if.plan.inputs import live_documents
 from podium.what_if.plan.live_plans import PlanAnswer, PlanRequest
 from podium.what_if.plan.plan import plan
@@ -93,7 +94,7 @@ def plan_data(
     documents: Sequence[Document], changes: Sequence[Change], chosen: ChosenProfiles
 ) -> Data:
     """What follows from the changes, as a page shows it."""
-    found = plan(documents, changes, chosen, now=time.time(), is_whole=True)
+    found = plan(documents, changes, chosen, CopyOptions(now=time.time(), is_whole=True))
     for each in found.pending:
         each.decision = None  # the page of the pod has it
     data: Data = msgspec.to_builtins(found)

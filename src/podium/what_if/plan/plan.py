@@ -8,11 +8,9 @@ once more about those without a node.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from podium.lab.contents.loader import Progress
-from podium.lab.controllers.fake_kubelet import KubeletTimings
 from podium.library.absence import AbsentObjects
 from podium.library.decision_json import to_json
 from podium.library.pending_pods import is_pending, seen_by
@@ -20,8 +18,8 @@ from podium.library.simulations import open_simulation
 from podium.objects.kinds.registry import POD_GROUP
 from podium.render.decision import pod_group
 from podium.what_if.plan.changes import Change
-from podium.what_if.plan.cluster_copy import TIMINGS, ClusterCopy, CopyOptions, open_copy
-from podium.what_if.plan.execution import LIMIT_SECONDS, check_files
+from podium.what_if.plan.cluster_copy import ClusterCopy, CopyOptions, open_copy
+from podium.what_if.plan.execution import check_files
 from podium.what_if.plan.pod_follower import FollowedPod, PodFollower
 from podium.what_if.plan.results import GonePod, MovedPod, NewPod, PendingPod, Plan, PlannedGroup
 
@@ -38,38 +36,15 @@ def plan(
     items: Iterable[Document],
     changes: Sequence[Change],
     chosen: ChosenProfiles,
-    *,
-    seed: int = 0,
-    limit_seconds: float = LIMIT_SECONDS,
-    timings: KubeletTimings = TIMINGS,
-    now: float | None = None,
-    autoscale: bool = False,
-    is_whole: bool = False,
-    progress: Progress = iter,
-    on_step: Callable[[str], None] = lambda _: None,
+    options: CopyOptions | None = None,
 ) -> Plan:
     """Make the *changes* to a copy of the cluster of *items*, and say what follows.
 
     *items* are manifests, or the objects of a cluster with their uids; they belong to the copy from
-    then on. *is_whole* says that they are all objects of their cluster: what is not among them does
-    not exist. *now* is the time at the beginning in seconds since 1970, the newest time in *items*
-    if it is not given. With *autoscale* autoscalers work. *seed* decides generated names. A change
-    that has not come to rest after *limit_seconds* of virtual time is given up. *progress* iterates
-    over the objects that are loaded, *on_step* is called with each step of the plan. A
-    `KeyboardInterrupt` ends the plan with what is known so far.
+    then on. A `KeyboardInterrupt` ends the plan with what is known so far.
     """
     check_files(changes)
-    options = CopyOptions(
-        seed=seed,
-        limit_seconds=limit_seconds,
-        timings=timings,
-        now=now,
-        autoscale=autoscale,
-        is_whole=is_whole,
-        progress=progress,
-        on_step=on_step,
-    )
-    with open_copy(items, chosen, options) as copy:
+    with open_copy(items, chosen, options or CopyOptions()) as copy:
         interrupted = False
         try:
             for change in changes:
