@@ -220,12 +220,31 @@ def test_whom_it_cannot_speak_for(config: Path, user: dict[str, Any], sentence: 
             {"clusters": [{"name": "c", "cluster": {"server": 6443}}]},
             "{file}: cluster 'c': server: is no text but 6443",
         ),
+        **{
+            f"the address {address!r}": (
+                {"clusters": [{"name": "c", "cluster": {"server": address}}]},
+                f"{told!r} is no address of an API server; https://HOST:PORT would be one",
+            )
+            for address, told in {
+                "https://one:99999": "https://one:99999",
+                "https://one:0": "https://one:0",
+                "https://[::1": "https://[::1",
+                "https://a..example": "https://a..example",
+                "https://one/a b": "https://one/a b",
+                "https://one/ä": "https://one/ä",
+                "http://one two": "http://one two",
+                "http://us:secret@one": "http://one",
+            }.items()
+        },
     },
 )
 def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -> None:
     with pytest.raises(PodiumError) as caught:
         load_access(written(config, **changes))
     assert str(caught.value) == sentence.format(file=config)
+
+
+UNFIT = "has a line break or another character that no header may have"
 
 
 @pytest.mark.parametrize(
@@ -245,6 +264,21 @@ def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -
             "cluster",
             {"certificate-authority-data": "?"},
             "cluster 'c': certificate-authority-data: is not base64",
+        ),
+        (
+            "cluster",
+            {"insecure-skip-tls-verify": "false"},
+            "cluster 'c': insecure-skip-tls-verify: is not true or false but 'false'",
+        ),
+        (
+            "cluster",
+            {"certificate-authority": "/etc\0"},
+            "cluster 'c': certificate-authority: /etc\0: embedded null byte",
+        ),
+        (
+            "cluster",
+            {"certificate-authority": "~nobody-here/ca.crt"},
+            "cluster 'c': certificate-authority: ~nobody-here/ca.crt: there is no such user",
         ),
         (
             "user",
@@ -285,6 +319,18 @@ def test_a_file_that_cannot_be_used(config: Path, changes: Any, sentence: str) -
             oidc("http://issuer", **{"id-token": "a.?.c"}),
             "user 'u': auth-provider.config.id-token: is no JSON Web Token",
         ),
+        *(
+            (
+                "user",
+                oidc("http://issuer", **{"id-token": f"a.{claims}.c"}),
+                "user 'u': auth-provider.config.id-token: is no JSON Web Token",
+            )
+            for claims in ("W10=", "eyJleHAiOiJ4In0=", base64.b64encode(b"[" * 9999).decode())
+        ),
+        ("user", {"token": "a\nb"}, f"user 'u': the token {UNFIT}"),
+        ("user", {"token": "secret\r\nX: y"}, f"user 'u': the token {UNFIT}"),
+        ("user", {"as": "a\r\nb"}, f"user 'u': Impersonate-User {UNFIT}"),
+        ("user", {"as": "a", "as-groups": ["b\0"]}, f"user 'u': Impersonate-Group {UNFIT}"),
         (
             "user",
             oidc("http://issuer", **{"refresh-token": 5}),
@@ -307,6 +353,7 @@ def test_a_field_that_cannot_be_used(
     [
         (None, "no such file or directory; is it the right kubeconfig?"),
         ("a: [", "is not readable YAML at line 1"),
+        pytest.param("[" * 5000, "is not readable YAML", id="deep"),
         ("- a", "is no kubeconfig: it has no fields"),
         ("", "no current-context is set; give --context"),
     ],
@@ -628,6 +675,21 @@ async def test_a_plugin_may_print_a_certificate(
             {"clientCertificateData": "a", "clientKeyData": "b"},
             "printed what cannot be used: the client certificate and its key",
         ),
+        "lists in lists": (
+            {"command": sys.executable, "args": ["-c", "print('[' * 100000)"]},
+            {},
+            "failed to decode process output: maximum recursion depth exceeded",
+        ),
+        "an argument that none can have": (
+            {"args": ["a\0b"]},
+            {},
+            "embedded null byte",
+        ),
+        "a token that no request can have": (
+            {},
+            {"token": "a\nb"},
+            f"printed what cannot be used: the token {UNFIT}",
+        ),
         "no time": (
             {},
             {"token": "t", "expirationTimestamp": "soon"},
@@ -770,6 +832,60 @@ def test_a_token_file_that_is_no_text_ends_nothing(tmp_path: Path) -> None:
     assert credentials.authorization == "Bearer good"
     with pytest.raises(PodiumError, match="the token is no text in UTF-8"):
         TokenFile(path)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r\nX-Header: b", "a\0b"])
+def test_a_token_file_that_no_request_can_have_ends_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "token"
+    path.write_text("good")
+    credentials = TokenFile(path)
+    path.write_text(text)
+
+    assert asyncio.run(credentials.renew()) is False
+    assert credentials.authorization == "Bearer good"
+    with pytest.raises(PodiumError, match=f"{path}: the token {UNFIT}"):
+        TokenFile(path)
+
+
+@pytest.mark.parametrize("user", [{"token": "Łódź"}, {"as": "Łódź"}, {"as-user-extra": ["Łódź"]}])
+async def test_names_in_any_language_are_sent_in_utf_8(config: Path, user: Any) -> None:
+    """As kubectl sends them."""
+    if "as-user-extra" in user:
+        user = {"as": "you", "as-user-extra": {"city": user["as-user-extra"]}}
+
+    async def reply(_: str, __: str, ___: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer())
+
+    def access(url: str) -> Access:
+        return load_access(written(config, user, {"server": url}))
+
+    async with scripted(reply, access) as (client, server):
+        await client.get("/x")
+        assert "Łódź\r\n" in server.heads[0]
+
+
+def test_an_authority_may_have_notes_in_any_language(
+    config: Path, control_plane: ControlPlane
+) -> None:
+    noted = config.parent / "ca.crt"
+    noted.write_bytes("# Autorität\n".encode() + control_plane.authority.read_bytes())
+
+    access = load_access(written(config, cluster={"certificate-authority": str(noted)}))
+
+    assert access.tls is not None
+    assert len(access.tls.get_ca_certs()) == 1
+
+
+def test_an_authority_that_would_not_be_used_is_refused(
+    config: Path, control_plane: ControlPlane
+) -> None:
+    """As kubectl refuses it: one of the two is a mistake."""
+    cluster = {
+        "certificate-authority": str(control_plane.authority),
+        "insecure-skip-tls-verify": True,
+    }
+    with pytest.raises(InputError, match="insecure-skip-tls-verify: excludes certificate-auth"):
+        load_access(written(config, cluster=cluster))
 
 
 def test_a_program_beside_a_relative_kubeconfig_is_not_looked_for_on_the_path(

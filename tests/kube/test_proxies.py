@@ -22,6 +22,7 @@ from podium.kube.access import Access
 from podium.kube.api import BINARY_OR_JSON
 from podium.kube.client import ApiClient
 from podium.kube.errors import UnreachableError
+from podium.kube.proxies import proxy_of
 from podium.objects.protobuf.wire import MAGIC
 from waiting import eventually
 
@@ -37,6 +38,7 @@ class Tunnel:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         self.asked.append(head.split("\r\n")[0])
         host, _, port = head.split(" ")[1].rpartition(":")
+        host = "127.0.0.1" if host == "api.test" else host
         upstream_reader, upstream = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
@@ -81,9 +83,18 @@ async def test_everything_goes_through_the_proxy(
 
     async with tunnel(tls) as proxy:
         document = json.loads(control_plane.kubeconfig(ADMIN).read_text("utf-8"))
+        where = control_plane.url.removeprefix("https://")
         if by == "environment":
+            monkeypatch.delenv("HTTPS_PROXY", raising=False)
             monkeypatch.setenv("https_proxy", proxy.url)
-            monkeypatch.delenv("no_proxy", raising=False)
+            for name in ("no_proxy", "NO_PROXY"):
+                monkeypatch.delenv(name, raising=False)
+            # Only servers elsewhere are talked to through a proxy that the environment names.
+            where = where.replace("127.0.0.1", "api.test")
+            document["clusters"][0]["cluster"] |= {
+                "server": f"https://{where}",
+                "tls-server-name": "127.0.0.1",
+            }
         else:
             document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
         path = tmp_path / "config"
@@ -94,7 +105,6 @@ async def test_everything_goes_through_the_proxy(
             reading = client.reading(PODS, {}, seconds=20, accept=BINARY_OR_JSON)
             async with reading as pieces:
                 assert b"".join([piece async for piece in pieces]).startswith(MAGIC)
-        where = control_plane.url.removeprefix("https://")
         assert {*proxy.asked} == {f"CONNECT {where} HTTP/1.1"}
 
 
@@ -126,7 +136,16 @@ async def test_a_proxy_that_opens_no_tunnel(answered: bytes, sentence: str) -> N
     assert heads == [f"{asked}Proxy-Authorization: Basic {secret}\r\n\r\n"]
 
 
-@pytest.mark.parametrize("url", ["socks5://us:secret@there:1", "http://there:x", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "socks5://us:secret@there:1",
+        "http://there:x",
+        "http://",
+        "http://[::1",
+        "http://a..b",
+    ],
+)
 def test_a_proxy_that_is_not_supported(url: str) -> None:
     with pytest.raises(InputError, match="is not supported") as caught:
         ApiClient(Access("https://api.example.com", proxy=url))
@@ -146,6 +165,38 @@ async def test_a_proxy_that_is_not_there_is_not_passed_by() -> None:
             async with client.stream("/x", {}, idle_seconds=1):
                 pass
         assert script.asked == []
+
+
+@pytest.mark.parametrize(
+    ("url", "excluded", "is_used"),
+    [
+        ("https://api.example.com", "", True),
+        ("https://localhost:6443", "", False),
+        ("http://127.0.0.1:8480", "", False),
+        ("https://[::1]:6443", "", False),
+        ("https://10.0.0.1", "localhost, 10.0.0.0/8", False),
+        ("https://11.0.0.1", "10.0.0.0/8", True),
+        ("https://[fd00::1]", "fd00::/8", False),
+        ("https://10.0.0.1", "10.0.0.1", False),
+        ("https://10.0.0.1", "*", False),
+        ("https://api.example.com", "example.com", False),
+        ("https://api.example.com", "*.example.com", False),
+        ("https://API.example.com", ".Example.com", False),
+        ("https://example.com", ".example.com", True),
+        ("https://anexample.com", "example.com", True),
+        ("https://api.example.com:6443", "example.com:6443", False),
+        ("https://api.example.com:6443", "example.com:443", True),
+    ],
+)
+def test_what_the_proxy_of_the_environment_is_not_for(
+    monkeypatch: pytest.MonkeyPatch, url: str, excluded: str, is_used: bool
+) -> None:
+    """As kubectl decides it."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://proxy.test:3128")
+    monkeypatch.setenv("NO_PROXY", excluded)
+
+    assert (proxy_of(Access(url)) is not None) is is_used
 
 
 async def test_all_groups_of_whom_it_speaks_for_go_through_the_proxy() -> None:

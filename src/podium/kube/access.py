@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from podium.errors import ConfigError, InputError
-from podium.kube.credentials import Credentials, TokenFile, credentials_of
+from podium.kube.credentials import Credentials, TokenFile, bearer, credentials_of, in_header
 from podium.kube.errors import UnreachableError
-from podium.kube.http_rules import shown
+from podium.kube.http_rules import TARGET, is_host, shown
 from podium.kube.kubeconfig import Chosen, KubeconfigEntry, read_kubeconfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -44,16 +44,14 @@ class Access:
         Without that, it is verified with what *authority* reads, which is read again if it does not
         know the server; or else with the authorities of the system.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InputError(
-                f"{url!r} is no address of an API server", hint="https://HOST:PORT would be one"
-            )
+        parts = _parts_of(url)
+        if server_name and not is_host(server_name):
+            raise InputError(f"{server_name!r} is no name of a server")
         self.url = url.rstrip("/")
         #: The address without the token of a lab, for messages.
         self.shown = shown(self.url)
         self.secure = parts.scheme == "https"
-        self.host = parts.hostname
+        self.host = parts.hostname or ""
         #: The host as it stands before a port: an IPv6 address in brackets.
         self.bracketed_host = f"[{self.host}]" if ":" in self.host else self.host
         self.port = parts.port or (443 if self.secure else 80)
@@ -139,6 +137,25 @@ class Access:
         self._reload_certificate = reload
 
 
+def _parts_of(url: str) -> SplitResult:
+    """The parts of the address of an API server, all of which requests can have."""
+    try:
+        parts = urlsplit(url)
+        usable = (
+            parts.scheme in {"http", "https"}
+            and is_host(parts.hostname or "")
+            and parts.port != 0
+            and "@" not in parts.netloc  # a kubeconfig has passwords elsewhere
+            and TARGET.fullmatch(parts.path or "/")
+        )
+    except ValueError:
+        usable = False
+    if not usable:
+        hint = "https://HOST:PORT would be one"
+        raise InputError(f"{shown(url)!r} is no address of an API server", hint=hint)
+    return parts
+
+
 def load_access(
     kubeconfig: str | Path | None = None,
     context: str | None = None,
@@ -175,7 +192,7 @@ def access_by_flags(
     if token_file:
         credentials = TokenFile(Path(token_file))
     else:
-        credentials = Credentials(f"Bearer {token}" if token else "")
+        credentials = Credentials(bearer(token) if token else "")
     try:
         access = Access(url, credentials, authority=Path(ca_file).read_bytes if ca_file else None)
     except (OSError, ValueError) as error:
@@ -228,6 +245,11 @@ def _impersonation(user: KubeconfigEntry) -> list[tuple[str, str]]:
     for key in extra:
         header = f"Impersonate-Extra-{quote(str(key).lower(), safe='')}"
         headers += [(header, value) for value in values.texts(f"as-user-extra.{key}")]
+    for header, value in headers:
+        try:
+            in_header(value, header)
+        except InputError as error:
+            raise error.located(where=str(user.file), object=user.what) from None
     return headers
 
 
@@ -250,14 +272,23 @@ def _verifying_access(url: str, cluster: KubeconfigEntry, **named: Any) -> Acces
         )
     except (ValueError, ssl.SSLError):
         raise cluster.wrong("certificate-authority", "is no certificate in PEM form") from None
-    if cluster.fields.get("insecure-skip-tls-verify") and access.tls is not None:
+    insecure = cluster.fields.get("insecure-skip-tls-verify") or False
+    if not isinstance(insecure, bool):
+        raise cluster.wrong("insecure-skip-tls-verify", f"is not true or false but {insecure!r}")
+    if insecure and access.tls is not None:
+        if cluster.data("certificate-authority") is not None:
+            what = "excludes certificate-authority, which would not be used"
+            raise cluster.wrong("insecure-skip-tls-verify", what)
         _trust_anybody(access.tls)
     return access
 
 
 def _verifying(authority: bytes | None) -> ssl.SSLContext:
-    """Verify servers with an authority in PEM form; None for those of the system."""
-    text = authority.decode("ascii") if authority is not None else None
+    """Verify servers with an authority in PEM form; None for those of the system.
+
+    Around certificates there may be notes in any language.
+    """
+    text = authority.decode("ascii", "ignore") if authority is not None else None
     return ssl.create_default_context(cadata=text)
 
 

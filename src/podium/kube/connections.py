@@ -25,6 +25,7 @@ import msgspec
 from podium import __version__
 from podium.kube.access import Access
 from podium.kube.api import JSON, always
+from podium.kube.http_rules import TARGET
 from podium.kube.proxies import Proxy, tunnel
 
 _USER_AGENT = f"podium/{__version__}"
@@ -33,7 +34,6 @@ CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 45.0
 #: Raised by the parser: what came is not HTTP, or changes to another protocol unasked.
 NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
-_TARGET = re.compile(r"/[!-~]*")
 #: A header that says nothing about the length of an answer or the end of its connection.
 _OTHER_HEADER = (
     rb"(?:(?![CcTtPp](?i:ontent-length|onnection|ransfer-encoding|roxy-connection))"
@@ -422,13 +422,13 @@ class ConnectionPool:
         lines: str,
     ) -> bytes:
         target = self._access.prefix + target
-        if _TARGET.fullmatch(target) is None:
+        if TARGET.fullmatch(target) is None:
             raise ValueError(f"{target!r} is no path of a request")
         head = f"{method} {self._origin}{target}{lines}{self._credential_lines()}"
         if body is None:
-            return f"{head}\r\n".encode("latin-1")
+            return f"{head}\r\n".encode()
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
-        return head.encode("latin-1") + body
+        return head.encode() + body
 
     def _credential_lines(self) -> str:
         access = self._access

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import ssl
 import sys
 import time
@@ -19,6 +20,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 from urllib.parse import quote_plus, urlencode
+
+import msgspec
 
 from podium.errors import InputError
 from podium.kube.errors import UnreachableError, words
@@ -34,6 +37,20 @@ _OIDC = "auth-provider.config."
 
 #: Called with a client certificate and its key.
 Present = Callable[[bytes, bytes], None]
+#: What no header of a request may have, above all the end of a line.
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+
+
+def in_header(text: str, what: str) -> str:
+    """The text, which a header of a request may have; `InputError` if none may."""
+    if _CONTROL.search(text):
+        raise InputError(f"{what} has a line break or another character that no header may have")
+    return text
+
+
+def bearer(token: str) -> str:
+    """The header with a token."""
+    return f"Bearer {in_header(token, 'the token')}"
 
 
 def basic(name: str, secret: str) -> str:
@@ -71,12 +88,15 @@ class TokenFile(Credentials):
             token = self._path.read_text("utf-8").strip()
         except UnicodeDecodeError:
             raise InputError("the token is no text in UTF-8", where=str(self._path)) from None
-        except OSError as error:
-            what = (error.strerror or str(error)).lower()
+        except (OSError, ValueError) as error:
+            what = (getattr(error, "strerror", None) or str(error)).lower()
             raise InputError(f"the token cannot be read: {what}", where=str(self._path)) from None
         if not token:
             raise InputError("there is no token in it", where=str(self._path))
-        self.authorization = f"Bearer {token}"
+        try:
+            self.authorization = bearer(token)
+        except InputError as error:
+            raise error.located(where=str(self._path)) from None
         self._until = self._clock() + _FILE_SECONDS
 
     def fresh(self) -> bool:
@@ -126,13 +146,13 @@ class ExecPlugin(Credentials):
                 output = await self._output()
         except TimeoutError:
             raise self._failed(f"did not answer within {_PLUGIN_SECONDS:g} s") from None
-        except OSError as error:
+        except (OSError, ValueError) as error:
             hint = self._config.get("installHint")
-            what = (error.strerror or str(error)).lower()
+            what = (getattr(error, "strerror", None) or str(error)).lower()
             raise self._failed(f"{what}; {hint}" if hint else what) from None
         try:
             printed = json.loads(output)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._failed(f"failed to decode process output: {error}") from None
         if not isinstance(printed, dict) or not isinstance(printed.get("status"), dict):
             raise self._failed("answered without a status")
@@ -174,20 +194,20 @@ class ExecPlugin(Credentials):
         certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
         if not token and not (certificate and key):
             raise self._failed("printed neither a token nor a certificate with its key")
-        if certificate and key:
-            try:
-                self._present(str(certificate).encode(), str(key).encode())
-            except InputError as error:
-                raise self._failed(f"printed what cannot be used: {error}") from None
-        self.authorization = f"Bearer {token}" if token else ""
-        self._until = float("inf")
-        ends = status.get("expirationTimestamp")
+        until, ends = float("inf"), status.get("expirationTimestamp")
         if ends:
             try:
                 moment = datetime.fromisoformat(str(ends))
             except ValueError:
                 raise self._failed(f"expirationTimestamp {ends!r} is no time") from None
-            self._until = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - _EARLY_SECONDS
+            until = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - _EARLY_SECONDS
+        try:
+            authorization = bearer(str(token)) if token else ""
+            if certificate and key:
+                self._present(str(certificate).encode(), str(key).encode())
+        except (InputError, UnicodeEncodeError) as error:
+            raise self._failed(f"printed what cannot be used: {error}") from None
+        self.authorization, self._until = authorization, until
 
     def _failed(self, what: str) -> UnreachableError:
         return UnreachableError(
@@ -219,6 +239,12 @@ def _exec_config(user: KubeconfigEntry) -> dict[str, Any]:
     return config
 
 
+class _Claims(msgspec.Struct, frozen=True):
+    """What an ID token says: when it ends."""
+
+    exp: float | None = None
+
+
 class OidcToken(Credentials):
     """The ID token of an `auth-provider`; its refresh token buys another one when it expires."""
 
@@ -241,7 +267,7 @@ class OidcToken(Credentials):
         if token:
             try:
                 self._take(token)
-            except ValueError:
+            except (ValueError, InputError):
                 raise self._user.wrong(f"{_OIDC}id-token", "is no JSON Web Token") from None
 
     def fresh(self) -> bool:
@@ -258,7 +284,7 @@ class OidcToken(Credentials):
                 self._take(str(found["id_token"]))
             except KeyError as error:
                 raise self._failed(f"the answer has no {error.args[0]}") from None
-            except (OSError, ValueError, TypeError) as error:
+            except (OSError, ValueError, TypeError, RecursionError, InputError) as error:
                 raise self._failed(words(getattr(error, "reason", None) or error)) from error
             self._refresh_token = str(found.get("refresh_token") or self._refresh_token)
         return True
@@ -266,9 +292,13 @@ class OidcToken(Credentials):
     def _take(self, token: str) -> None:
         """Use an ID token from now on; `ValueError` if it is none."""
         _, payload, _ = token.split(".")
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        self._until = float(claims.get("exp", "inf")) - _EARLY_SECONDS
-        self.authorization = f"Bearer {token}"
+        text = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+        try:
+            claims = msgspec.json.decode(text, type=_Claims)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ValueError(str(error)) from None
+        self.authorization = bearer(token)
+        self._until = float("inf") if claims.exp is None else claims.exp - _EARLY_SECONDS
 
     def _fetched(self) -> dict[str, Any]:
         """The answer of the issuer to the refresh token."""
@@ -281,7 +311,9 @@ class OidcToken(Credentials):
         if not (issuer and client and self._refresh_token):
             raise ValueError("that needs refresh-token, client-id and idp-issuer-url")
         authority = self._user.data(f"{_OIDC}idp-certificate-authority")
-        tls = ssl.create_default_context(cadata=authority.decode("ascii") if authority else None)
+        tls = ssl.create_default_context(
+            cadata=authority.decode("ascii", "ignore") if authority else None
+        )
         form, headers = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}, {}
         if secret:
             headers["Authorization"] = basic(quote_plus(client), quote_plus(secret))
@@ -317,7 +349,10 @@ def credentials_of(chosen: Chosen, present: Present) -> Credentials:
         return TokenFile(path)
     token = user.text("token")
     if token:
-        return Credentials(f"Bearer {token}")
+        try:
+            return Credentials(bearer(token))
+        except InputError as error:
+            raise error.located(where=str(user.file), object=user.what) from None
     name = user.text("username")
     if name:
         return Credentials(basic(name, user.text("password")))

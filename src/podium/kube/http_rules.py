@@ -18,9 +18,20 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 #: The names of this machine.
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+#: The path and the query of a request.
+TARGET: Final = re.compile(r"/[!-~]*")
+_HOST: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 #: Methods that change nothing.
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE: Final = frozenset({b"none", b"same-origin"})
+
+
+def is_host(name: str) -> bool:
+    """Whether a name or an address can be looked up at all."""
+    try:
+        return bool(_HOST.fullmatch(name) and name.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def host_name(headers: Mapping[bytes, bytes]) -> str | None:
@@ -108,9 +119,10 @@ def is_secret(given: bytes, secret: str) -> bool:
 
 #: Precedes the token in the address of a lab: over plain HTTP kubectl sends no token otherwise.
 TOKEN_PATH = "/token/"  # noqa: S105
+_PASSWORD = re.compile(r"//[^/]*@")
 _TOKEN = re.compile(rf"{TOKEN_PATH}[^/]*")
 
 
 def shown(url: str) -> str:
-    """The address without a token."""
-    return _TOKEN.sub("", url)
+    """The address without a token or a password."""
+    return _PASSWORD.sub("//", _TOKEN.sub("", url))

@@ -52,7 +52,10 @@ class KubeconfigEntry(msgspec.Struct, frozen=True):
     def path(self, name: str) -> Path | None:
         """The file that a field names, relative to the folder of the kubeconfig."""
         value = self.text(name)
-        return self.file.parent / Path(value).expanduser() if value else None
+        try:
+            return self.file.parent / Path(value).expanduser() if value else None
+        except RuntimeError:
+            raise self.wrong(name, f"{value}: there is no such user") from None
 
     def data(self, name: str) -> bytes | None:
         """The inline form of a field (`NAME-data`), else the content of the file it names."""
@@ -69,8 +72,9 @@ class KubeconfigEntry(msgspec.Struct, frozen=True):
         """The content of a file that the field *name* points to."""
         try:
             return path.read_bytes()
-        except OSError as error:
-            raise self.wrong(name, f"{path}: {(error.strerror or str(error)).lower()}") from None
+        except (OSError, ValueError) as error:
+            what = (getattr(error, "strerror", None) or str(error)).lower()
+            raise self.wrong(name, f"{path}: {what}") from None
 
     def wrong(self, name: str, what: str) -> InputError:
         """The error for a field, with its file and entry."""
@@ -126,7 +130,7 @@ def _document(path: Path) -> dict[str, Any]:
         # Only the line: its text may hold a token.
         place = f" at line {fault.line}" if fault is not None else ""
         raise InputError(f"is not readable YAML{place}", where=str(path)) from None
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise InputError("is not readable YAML", where=str(path)) from None
     if document is None:
         return {}

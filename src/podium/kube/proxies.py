@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import ssl
-import sys
 from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from podium.errors import InputError
 from podium.kube.access import Access
 from podium.kube.credentials import basic
+from podium.kube.http_rules import is_host
 
 #: The longest head of a proxy's answer.
 _MOST_BYTES = 1 << 16
@@ -29,22 +30,23 @@ class Proxy(NamedTuple):
     @classmethod
     def at(cls, url: str) -> Self:
         """The proxy at an address; http is assumed where it names no scheme."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
+        where = ""
         try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            where = f" {parts.scheme}://{parts.hostname or ''}"  # without its password
             default = {"http": 80, "https": 443}[parts.scheme]
-            port = parts.port or default
+            host, port = parts.hostname or "", parts.port or default
         except (KeyError, ValueError):
-            port = 0
-        if not parts.hostname or not port:
-            where = f"{parts.scheme}://{parts.hostname or ''}"  # without its password
+            host, port = "", 0
+        if not is_host(host):
             hint = "http://HOST:PORT and https://HOST:PORT are"
-            raise InputError(f"the proxy {where} is not supported", hint=hint)
+            raise InputError(f"the proxy{where} is not supported", hint=hint)
         header = ""
         if parts.username is not None:
             secret = basic(unquote(parts.username), unquote(parts.password or ""))
             header = f"Proxy-Authorization: {secret}\r\n"
         tls = ssl.create_default_context() if parts.scheme == "https" else None
-        return cls(parts.hostname, port, tls, header)
+        return cls(host, port, tls, header)
 
 
 def proxy_of(access: Access) -> Proxy | None:
@@ -54,13 +56,46 @@ def proxy_of(access: Access) -> Proxy | None:
 
 
 def _by_environment(access: Access) -> str:
-    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return ""
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415  rarely needed
+    """The proxy of the environment; none for this machine and for what $NO_PROXY names."""
+    url = _variable("HTTPS_PROXY" if access.secure else "HTTP_PROXY")
+    return "" if not url or _is_excluded(access, _variable("NO_PROXY")) else url
 
-    if proxy_bypass(access.host):
-        return ""
-    return getproxies().get("https" if access.secure else "http", "")
+
+def _variable(name: str) -> str:
+    return os.environ.get(name) or os.environ.get(name.lower(), "")
+
+
+def _is_excluded(access: Access, excluded: str) -> bool:
+    """Whether clients of Kubernetes talk to a server directly; *excluded* is $NO_PROXY."""
+    host = access.host.lower()
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    for each in excluded.lower().split(","):
+        name = each.strip()
+        if name == "*" or (address is not None and _is_within(address, name)):
+            return True
+        name, _, port = name.partition(":")
+        domain = name.removeprefix("*").removeprefix(".")
+        is_named = host.endswith(f".{domain}") or host == name
+        if domain and is_named and port in {"", str(access.port)}:
+            return True
+    return False
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _is_within(address: ipaddress.IPv4Address | ipaddress.IPv6Address, network: str) -> bool:
+    """Whether an address is in a network such as `10.0.0.0/8`, or is the one that is named."""
+    try:
+        return address in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 async def tunnel(proxy: Proxy, address: str) -> asyncio.Transport:
