@@ -7,6 +7,7 @@ import base64
 import json
 import ssl
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -709,6 +710,22 @@ async def test_a_plugin_that_does_not_help(
         assert str(caught.value).startswith(f"{plugin.kubeconfig()}: user 'u': exec: ")
 
 
+def test_a_plugin_that_hangs_is_ended(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another program keeps its pipes open."""
+    monkeypatch.setattr("podium.kube.credentials._PLUGIN_SECONDS", 0.5)
+    begun = time.monotonic()
+    hangs = {"command": "sh", "args": ["-c", "sleep 20 & sleep 20"]}
+
+    async def run() -> None:
+        async with connected(plugin.kubeconfig(**hangs)) as client:
+            with pytest.raises(UnreachableError, match=r"exec: sh did not answer within 0\.5 s"):
+                await client.get(PODS)
+
+    asyncio.run(run())
+
+    assert time.monotonic() - begun < 15
+
+
 # OpenID Connect ----------------------------------------------------------------------------------
 
 
@@ -832,6 +849,24 @@ def test_a_token_file_that_is_no_text_ends_nothing(tmp_path: Path) -> None:
     assert credentials.authorization == "Bearer good"
     with pytest.raises(PodiumError, match="the token is no text in UTF-8"):
         TokenFile(path)
+
+
+def test_a_token_file_that_cannot_be_read_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("good")
+    credentials = TokenFile(path)
+    told = f"{path}: the token cannot be read: no such file or directory; the token before it is"
+
+    for _ in range(2):
+        path.unlink()
+        asyncio.run(credentials.renew())
+        asyncio.run(credentials.renew())
+        path.write_text("good")
+        asyncio.run(credentials.renew())
+
+    assert [each.startswith(told) for each in caplog.messages] == [True, True]
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\nX-Header: b", "a\0b"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import os
 import re
 import ssl
@@ -25,7 +26,10 @@ import msgspec
 
 from podium.errors import InputError
 from podium.kube.errors import UnreachableError, words
+from podium.kube.failure_log import FailureLog
 from podium.kube.kubeconfig import Chosen, KubeconfigEntry
+
+logger = logging.getLogger(__name__)
 
 #: A token file is read again after this time; it is rewritten long before the old token expires.
 _FILE_SECONDS = 10.0
@@ -81,6 +85,7 @@ class TokenFile(Credentials):
         self._path = path
         self._clock = clock
         self._until = 0.0
+        self._failures = FailureLog(logger.warning)
         self._read()
 
     def _read(self) -> None:
@@ -108,8 +113,11 @@ class TokenFile(Credentials):
         before = self.authorization
         try:
             self._read()
-        except InputError:
+        except InputError as error:
             self._until = self._clock() + 1.0
+            self._failures.failed("token", f"{error}; the token before it is used")
+        else:
+            self._failures.succeeded("token")
         return self.authorization != before
 
 
@@ -180,7 +188,8 @@ class ExecPlugin(Credentials):
         try:
             output, errors = await process.communicate()
         except BaseException:
-            process.kill()
+            # Programs that it has started may keep its pipes open: this side is closed, too.
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
             await process.wait()
             raise
         if process.returncode:
