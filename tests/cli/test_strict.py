@@ -311,3 +311,38 @@ def test_sums_that_wrap_around_are_noted_where_they_are_taken(
     assert refused.code == 2
     assert "spec.containers request more memory than a number of 64 bits holds" in refused.err
     assert "64 bits holds; the sum wraps around, as it does in kube-scheduler" in result.err
+
+
+@pytest.mark.parametrize("strict", ["true", "false"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metadata": 5},
+        {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": []}}}]}},
+        {"spec": {"containers": [{"name": "c", "resources": {"requests": "1"}}]}},
+        {"spec": {"containers": [{"name": "c", "resources": True}]}},
+        {"spec": {"containers": [{"name": "c"}], "overhead": 1.5}},
+        {"spec": {"containers": "c"}},
+    ],
+    ids=str,
+)
+def test_values_of_any_type_end_with_a_sentence(
+    podium: Podium, tmp_path: Path, wrong: dict[str, object], strict: str
+) -> None:
+    file = tmp_path / "pod.json"
+    file.write_text(json.dumps(pod("p") | wrong))
+
+    result = podium("schedule", file, f"--strict={strict}")
+
+    assert result.code == 2
+    assert result.err.startswith(f"podium: {file}")
+
+
+def test_a_container_that_is_null_is_an_empty_one(podium: Podium, tmp_path: Path) -> None:
+    """As the API server reads it."""
+    file = tmp_path / "pod.json"
+    file.write_text(json.dumps(pod("p") | {"spec": {"containers": [None]}}))
+
+    result = podium("schedule", file)
+
+    assert (result.code, result.err) == (0, "")

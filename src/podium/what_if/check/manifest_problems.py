@@ -75,6 +75,15 @@ def problems(found: ManifestObject, *, of_values_only: bool = False) -> Iterator
     yield from _refused(found, typed, of_values_only=of_values_only)
 
 
+def _has_types(found: ManifestObject) -> bool:
+    """Whether every value has the type of its field."""
+    try:
+        check_types(BY_NAME[found.kind], json.loads(json.dumps(found.item, default=str)))
+    except StatusError:
+        return False
+    return True
+
+
 def _refused(
     found: ManifestObject, typed: Mapping[str, Any], *, of_values_only: bool
 ) -> Iterator[tuple[str, str]]:
@@ -143,7 +152,7 @@ def _too_large_sums(item: JsonObject) -> Iterator[tuple[str, str, str]]:
             continue
         total: Counter[str] = Counter()
         asked = [
-            (each.get("resources") or {}).get("requests") for each in spec.get("containers") or ()
+            ((each or {}).get("resources") or {}).get("requests") for each in spec["containers"]
         ]
         for requests in (*asked, spec.get("overhead")):
             for name, amount in (requests or {}).items():
@@ -375,5 +384,7 @@ def _problems(found: ManifestObject) -> Iterator[tuple[str, str] | tuple[str, st
         version = resource.group_version
         yield "apiVersion", f"the version of a {found.kind} is {version}"
     elif found.item["apiVersion"] == resource.group_version and found.name:
-        yield from problems(found, of_values_only=True)
-        yield from too_large(found)
+        refused = list(problems(found, of_values_only=True))
+        yield from refused
+        if not refused or _has_types(found):
+            yield from too_large(found)

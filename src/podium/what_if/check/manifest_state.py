@@ -52,9 +52,15 @@ class ManifestObject:
         return str(self.item["kind"])
 
     @property
+    def _metadata(self) -> JsonObject:
+        """The metadata; empty where something else is written in its place."""
+        found = self.item.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def name(self) -> str:
         """Its name."""
-        return str((self.item.get("metadata") or {}).get("name", ""))
+        return str(self._metadata.get("name", ""))
 
     @property
     def namespace(self) -> str:
@@ -62,7 +68,7 @@ class ManifestObject:
         resource = BY_NAME.get(self.kind)
         if resource is not None and not resource.namespaced:
             return ""
-        return str((self.item.get("metadata") or {}).get("namespace") or "default")
+        return str(self._metadata.get("namespace") or "default")
 
     @property
     def key(self) -> Key:
