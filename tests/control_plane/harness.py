@@ -376,8 +376,10 @@ class ControlPlane:
         return done.stdout
 
     # Talking
-    def call(self, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
-        """One request as the administrator."""
+    def call(
+        self, method: str, path: str, body: Any = None, kind: str = "json", *, seconds: float = 30
+    ) -> Any:
+        """One request as the administrator, which is answered in so many *seconds*."""
         request = urllib.request.Request(
             f"{self.url}{path}",
             None if body is None else json.dumps(body).encode(),
@@ -385,7 +387,7 @@ class ControlPlane:
             method=method,
         )
         context = ssl.create_default_context(cafile=str(self.authority))
-        with urllib.request.urlopen(request, timeout=30, context=context) as response:
+        with urllib.request.urlopen(request, timeout=seconds, context=context) as response:
             text = response.read()
         return json.loads(text) if text.startswith(b"{") else text.decode()
 

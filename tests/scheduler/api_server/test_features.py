@@ -309,10 +309,10 @@ def live_and_die(plane: ControlPlane, podium: Podium, waves: int, size: int) -> 
         for wave in range(waves):
             create_many(plane, PODS, (unlike_others(wave * size + i) for i in range(size)))
             until("all are bound", lambda: is_bound(plane, size), seconds=120, pause=0.5)
-            plane.call("DELETE", f"{PODS}?gracePeriodSeconds=0")
+            plane.call("DELETE", f"{PODS}?gracePeriodSeconds=0", seconds=120)
             until("all are gone", lambda: not plane.get(PODS)["items"], seconds=60)
             # Nobody else does before an hour is over.
-            plane.call("DELETE", "/api/v1/namespaces/default/events")
+            plane.call("DELETE", "/api/v1/namespaces/default/events", seconds=120)
             sizes.append(resident_mib(program.pid))
     return sizes
 
