@@ -306,6 +306,8 @@ def _asked(
 
 
 def _check_declaration(name: str, depends: str) -> None:
+    if not isinstance(name, str):
+        raise ConfigError("a rule has no name", hint='say @predicate("Name") or @priority("Name")')
     check_name(name)
     _one_of(name, "depends", depends, DEPENDS)
 

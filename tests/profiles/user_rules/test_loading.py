@@ -145,6 +145,14 @@ def test_a_policy_that_lists_none_of_a_kind_gets_all_of_it(own: str) -> None:
     assert "priority Alphabetical was loaded, but the Policy does not list it" in profile.notes
 
 
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.pem"
+    path.touch()
+
+    with pytest.raises(ConfigError, match=r"is no Python file; its name has to end with \.py"):
+        load_rules([str(path)])
+
+
 @cases(
     ("text", "sentence"),
     {
@@ -153,6 +161,10 @@ def test_a_policy_that_lists_none_of_a_kind_gets_all_of_it(own: str) -> None:
         "an error": ("a = 1\nb = 1 / 0", "own.py:2: ZeroDivisionError"),
         "an exit": ("raise SystemExit(0)", "own.py:1: SystemExit"),
         "a missing module": ("import nowhere_at_all", "ModuleNotFoundError"),
+        "no name": (
+            "from podium.rules import *\n@priority\ndef f(pod, node): return 5",
+            'a rule has no name; say @predicate("Name") or @priority("Name")',
+        ),
         "a built-in name": (
             "from podium.rules import *\n@predicate('HostName')\ndef f(pod, node): return True",
             "HostName is a built-in predicate",
