@@ -36,6 +36,19 @@ def test_strangers_are_not_served_unless_that_is_wanted(
     assert "v1.0" in told
 
 
+@pytest.mark.parametrize("name", ["a b", "ł", "a\r\nX-Header: b"])
+def test_a_name_that_no_request_can_have_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the API server is asked: none listens there."""
+    server = "http://127.0.0.1:9/token/secret"
+
+    assert run(["run", "--server", server, "--policy-configmap", name]) == 2
+    told = capsys.readouterr().err
+    assert "is no path of a request" in told
+    assert "secret" not in told
+
+
 @pytest.mark.parametrize("flag", ["--leader-elect-lease-duration", "--record-age"])
 def test_durations_are_the_same_in_every_flag(
     flag: str, capsys: pytest.CaptureFixture[str]

@@ -714,7 +714,7 @@ def test_a_plugin_that_hangs_is_ended(plugin: Plugin, monkeypatch: pytest.Monkey
     """Also where another program keeps its pipes open."""
     monkeypatch.setattr("podium.kube.credentials._PLUGIN_SECONDS", 0.5)
     begun = time.monotonic()
-    hangs = {"command": "sh", "args": ["-c", "sleep 20 & sleep 20"]}
+    hangs: dict[str, Any] = {"command": "sh", "args": ["-c", "sleep 20 & sleep 20"]}
 
     async def run() -> None:
         async with connected(plugin.kubeconfig(**hangs)) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import urllib.error
 import urllib.request
@@ -136,6 +137,12 @@ def test_the_comparison_is_served(health: Health) -> None:
 
     assert (data["kind"], data["pods"], data["agreement"]) == ("Agreement", 0, 1.0)
     assert text.startswith("0 placements compared\n")
+
+
+@pytest.mark.parametrize("host", ["no.such.invalid", "a..b", "ł..b", "127.0.0.1 "])
+def test_a_host_that_is_none_is_refused_in_a_sentence(host: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"cannot listen on {host}:1: ")):
+        listening(host, 1)
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence() -> None:

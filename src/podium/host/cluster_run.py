@@ -293,9 +293,13 @@ class ClusterRun:
             if options.pages and is_local:
                 with_pages = self._with_pages(app, changes=options.plain_pages_change_rules)
                 app = TrustedHostMiddleware(with_pages, allowed_hosts=LOCAL_HOSTS)
-            listener = listening(options.bind_address, options.port)
-            serving = thread.run(serve_on(self._across(app), listener))
-            self._start_server(stack, "the HTTP server", serving)
+            listener = stack.enter_context(listening(options.bind_address, options.port))
+            across = self._across(app)
+
+            async def serving() -> None:
+                await thread.run(serve_on(across, listener))
+
+            self._start_server(stack, "the HTTP server", serving())
         if options.secure is not None:
             self._serve_securely(stack, options.secure, thread)
 

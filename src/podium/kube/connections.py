@@ -23,6 +23,7 @@ import httptools
 import msgspec
 
 from podium import __version__
+from podium.errors import InputError
 from podium.kube.access import Access
 from podium.kube.api import JSON, always
 from podium.kube.http_rules import TARGET
@@ -421,10 +422,10 @@ class ConnectionPool:
         content_type: str,
         lines: str,
     ) -> bytes:
-        target = self._access.prefix + target
-        if TARGET.fullmatch(target) is None:
-            raise ValueError(f"{target!r} is no path of a request")
-        head = f"{method} {self._origin}{target}{lines}{self._credential_lines()}"
+        if TARGET.fullmatch(target) is None:  # a name from a flag, such as that of a lease
+            raise InputError(f"{target!r} is no path of a request")
+        whole = f"{self._origin}{self._access.prefix}{target}"
+        head = f"{method} {whole}{lines}{self._credential_lines()}"
         if body is None:
             return f"{head}\r\n".encode()
         head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -38,6 +38,21 @@ def get(url: str, token: str = "", certificate: tuple[Path, Path] | None = None)
         return 0, ""
 
 
+def test_a_certificate_that_is_none_is_told_in_a_sentence(
+    plane: ControlPlane, podium: Podium, tmp_path: Path
+) -> None:
+    file = tmp_path / "none.pem"
+    file.write_text("none")
+    flags = (f"--secure-port={free_port()}", f"--port={free_port()}", "--bind-address=127.0.0.1")
+
+    with podium(*flags, f"--tls-cert-file={file}", f"--tls-private-key-file={file}") as program:
+        assert program.wait(60) == 2
+
+    told = program.log.read_text("utf-8").splitlines()
+    assert f"podium: {file} and {file} are no certificate and key in PEM" in told[-1]
+    assert all(line.startswith("podium") for line in told), told
+
+
 def test_the_cluster_says_who_reads_the_endpoints(plane: ControlPlane, podium: Podium) -> None:
     named = {"metadata": {"name": NAME}}
     plane.post(ACCOUNT, named)

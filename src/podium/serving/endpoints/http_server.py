@@ -24,7 +24,7 @@ from starlette.routing import Route
 from uvicorn.config import Config
 
 from podium.errors import InputError
-from podium.kube.http_rules import LOOPBACK
+from podium.kube.http_rules import LOOPBACK, is_host
 from podium.library.decision_json import API_VERSION
 from podium.past.decisions.causes_now import Causes
 from podium.render.decision.analysis import ERROR, HELD, NOMINATED, PLACED, UNSCHEDULABLE
@@ -271,6 +271,8 @@ def _status(code: int, reason: str, message: str) -> Response:
 def listening(host: str, port: int) -> socket.socket:
     """Open a listening socket; an empty host listens on every interface."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if host and not is_host(host):
+        raise InputError(f"cannot listen on {host}:{port}: that is no name or address")
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
