@@ -364,6 +364,7 @@ def section(name: str, where: dict[str, str], found: Any) -> str:
     """The text of one section, with the load of the machine it was measured on."""
     lines = list(SECTIONS[name](found))
     noted = f"{where['date']}, load when started: {where['load when started']}"
+    noted += f", at the end: {where['load at the end']}"
     return "\n".join([*lines, "", f"Measured alone: {noted}.", ""])
 
 

@@ -45,11 +45,10 @@ def machine() -> dict[str, str]:
     except OSError:
         lines = []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     return {
         "processor": models[0] if models else platform.processor() or platform.machine(),
         "cores": str(os.cpu_count()),
-        "load when started": load,
+        "load when started": _load(),
         "system": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         "NumPy": version("numpy"),
@@ -57,6 +56,10 @@ def machine() -> dict[str, str]:
         "Podium": _own_version(),
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def _load() -> str:
+    return ", ".join(f"{number:.1f}" for number in os.getloadavg())
 
 
 def _own_version() -> str:
@@ -76,6 +79,7 @@ def main() -> None:
     where = machine()
     wanted = [given.only] if given.only else [*report.SECTIONS]
     found = {name: measured(name, quick=quick) for name in wanted}
+    where["load at the end"] = _load()
     failed = ", ".join(name for name, figures in found.items() if figures is None)
     results = HERE / "RESULTS.md"
     before = results.read_text("utf-8") if results.exists() and not quick else ""

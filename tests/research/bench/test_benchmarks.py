@@ -85,7 +85,7 @@ def test_workloads_of_upstream_stand_beside_their_thresholds(tmp_path: Path) -> 
 def test_a_section_that_cannot_be_measured_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     run = importlib.import_module("run")
-    where = {"date": "2030-01-01", "load when started": "0.1"}
+    where = {"date": "2030-01-01", "load when started": "0.1", "load at the end": "0.2"}
     before = "# Results\n\n## Devices\n\nold\n\n## Causes\n\nold\n\n## Goals\n\nkept\n"
     line = {"workload": "Claims", "nodes": 5, "pods": 6, "podsPerSecond": 7, "cpuMsPerPod": 0.1}
 
@@ -94,7 +94,7 @@ def test_a_section_that_cannot_be_measured_stays_as_it_was(monkeypatch: pytest.M
     assert "## Causes\n\nold\n\n## Goals\n\nkept\n" in text
     assert "| Claims | 5 | 6 | 7 |" in text
     assert text.count("## Devices") == 1
-    assert "2030-01-01" in text
+    assert "2030-01-01, load when started: 0.1, at the end: 0.2" in text
 
 
 def test_every_script_is_run() -> None:
