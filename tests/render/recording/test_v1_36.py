@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from builders import node, objects, pod
-from builders_v1_36 import DEFAULT, device_slice, spec_with
+from builders_v1_36 import DEFAULT, configured, device_slice, spec_with
 from podium.cluster.simulation import Simulation
 from podium.objects.kinds.devices import DeviceClass, ResourceClaim
 from podium.objects.kinds.meta import Object
@@ -37,3 +37,26 @@ def test_the_texts_of_an_error_are_sorted() -> None:
         f"devices, but resource pool gpu.example.com/{name} is currently being updated"
         for name in "abc"
     ]
+
+
+def test_an_error_of_a_score_is_an_error_of_the_attempt() -> None:
+    # The score of a plugin reads what its preScore wrote, and nothing wrote it here.
+    [profile] = configured({"plugins": {"preScore": {"disabled": [{"name": "InterPodAffinity"}]}}})
+    run = Simulation(profile, listed_order=True)
+    run.load(objects(node("a"), node("b")))
+
+    [made] = run.run([pod("p")], recording=True)
+
+    text = (
+        'running Score plugins: plugin "InterPodAffinity" failed with: '
+        'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
+    )
+    assert step(made) == {
+        "pod": "default/p",
+        "error": {
+            "plugin": "",
+            "code": "Error",
+            "reasons": [text],
+        },
+        "feasible": ["a", "b"],
+    }

@@ -36,7 +36,7 @@ def pod_cycle(decision: Decision, evicted: Sequence[str]) -> JsonObject:
     if decision.node is not None:
         outcome["node"] = decision.node
     else:
-        outcome["code"] = "Error" if decision.failed_plugin else "Unschedulable"
+        outcome["code"] = "Error" if decision.error and decision.nodes else "Unschedulable"
         outcome["message"] = decision.message
         preemption = decision.preemption
         if preemption is not None and preemption.node is not None:

@@ -56,7 +56,7 @@ def step(made: Step) -> dict[str, Any]:
         found["retry"] = True
     if decision.held is not None:
         return {**found, "preenqueue": _status(decision.held), "feasible": []}
-    if decision.failed_plugin:
+    if decision.error and decision.nodes:
         found |= _error(decision)
     else:
         found |= _verdict(decision, made.pod.namespace)
@@ -85,7 +85,10 @@ def _verdict(decision: Decision, namespace: str) -> dict[str, Any]:
 
 
 def _error(decision: Decision) -> dict[str, Any]:
-    """An attempt that ended in an error: on some nodes, before them, or while binding."""
+    """An attempt that ended in an error: on some nodes, before them, in scores, or while binding.
+
+    Of an error in scores the real program does not tell the plugin apart from its text.
+    """
     texts = sorted(set(decision.node_errors.values())) or [decision.error]
     found: dict[str, Any] = {
         "error": {"plugin": decision.failed_plugin, "code": ERROR, "reasons": texts},
@@ -98,7 +101,8 @@ def _error(decision: Decision) -> dict[str, Any]:
         }
     elif decision.feasible:
         failed = _failed(decision)
-        found |= _ranking(decision)
+        if decision.best:
+            found |= _ranking(decision)
         if failed:
             found["failed"] = failed
     return found
