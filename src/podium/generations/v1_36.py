@@ -54,6 +54,7 @@ GATES: Final = (
         "attributes that are lists",
         default=False,
         stage="Alpha",
+        fixed=True,
         needs=_DRA,
     ),
     FeatureGate(

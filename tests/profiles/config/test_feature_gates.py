@@ -116,11 +116,19 @@ def test_a_hint() -> None:
     assert refusal(StorageCapacityScore=True).hint == "did you mean StorageCapacityScoring?"
 
 
-def test_what_the_real_program_takes_and_podium_cannot_do() -> None:
-    gates = ConfigurationGates({"StorageCapacityScoring": True}, V1_36)
+@pytest.mark.parametrize(
+    ("release", "gate"),
+    [
+        ("v1.36", "StorageCapacityScoring"),
+        ("v1.36", "DRAListTypeAttributes"),
+        ("v1.37", "DRAListTypeAttributes"),
+    ],
+)
+def test_what_the_real_program_takes_and_podium_cannot_do(release: str, gate: str) -> None:
+    gates = ConfigurationGates({gate: True}, GENERATIONS[release])
 
     with pytest.raises(ConfigError) as caught:
         gates.check_supported()
 
-    assert caught.value.text == "feature gate StorageCapacityScoring=true is not supported"
-    assert caught.value.hint == "leave it out or write StorageCapacityScoring=false"
+    assert caught.value.text == f"feature gate {gate}=true is not supported"
+    assert caught.value.hint == f"leave it out or write {gate}=false"
