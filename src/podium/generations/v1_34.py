@@ -82,8 +82,8 @@ _OTHER_GATES: Final = V1_35.other_gates.union(
     """
     AuthorizePodWebsocketUpgradeCreatePermission CRDObservedGenerationTracking
     CSIServiceAccountTokenSecrets ChangeContainerStatusOnKubeletRestart
-    CloudControllerManagerWatchBasedRoutesReconciliation
-    ConstrainedImpersonation MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
+    CloudControllerManagerWatchBasedRoutesReconciliation ConstrainedImpersonation
+    InOrderInformersBatchProcess MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
     MutableSchedulingDirectivesForSuspendedJobs RestartAllContainersOnContainerExits
     StructuredAuthenticationConfigurationJWKSMetrics UserNamespacesHostNetworkSupport
     """.split()  # noqa: SIM905

@@ -103,14 +103,15 @@ _OTHER_GATES: Final = V1_36.other_gates.union(
     """.split()  # noqa: SIM905  names read best as text
 ).difference(
     """
-    AllowServiceExternalIPs CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
-    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
-    DeclarativeValidationBeta ExtendWebSocketsToKubelet ImageVolumeWithDigest
-    InPlacePodVerticalScalingInitContainers ManifestBasedAdmissionControlConfig
-    PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers PodsAPI
-    ResourceHealthStatusMessage ServiceCIDRStatusFieldWiping ShardedListAndWatch
-    StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet WorkloadWithJob
+    AllowServiceExternalIPs AtomicFIFO CRIListStreaming ClientsAllowCARotation
+    ClientsAllowTLSCacheGC ControllerManagerReleaseLeaderElectionLockOnExit
+    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DeclarativeValidationBeta
+    ExtendWebSocketsToKubelet ImageVolumeWithDigest InPlacePodVerticalScalingInitContainers
+    ManifestBasedAdmissionControlConfig PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime
+    PodLevelResourceManagers PodsAPI ResourceHealthStatusMessage ServiceCIDRStatusFieldWiping
+    ShardedListAndWatch StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
+    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+    UnlockWhileProcessingFIFO WorkloadWithJob
     """.split()  # noqa: SIM905
 )
 #: They came with v1.36.

@@ -242,15 +242,15 @@ OTHER_GATES: Final = frozenset(
     """
     APIResponseCompression APIServerIdentity APIServerTracing APIServingWithRoutine
     AggregatedDiscoveryRemoveBetaType AllowDNSOnlyNodeCSR
-    AllowInsecureKubeletCertificateSigningRequests
-    AllowOverwriteTerminationGracePeriodSeconds AllowParsingUserUIDFromCertAuth
-    AllowServiceExternalIPs AllowUnsafeMalformedObjectDeletion
-    AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
+    AllowInsecureKubeletCertificateSigningRequests AllowOverwriteTerminationGracePeriodSeconds
+    AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs AllowUnsafeMalformedObjectDeletion
+    AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AtomicFIFO AuthorizeNodeWithSelectors
     AuthorizePodWebsocketUpgradeCreatePermission AuthorizeWithSelectors BtreeWatchCache
     CBORServingAndStorage CPUManagerPolicyAlphaOptions CPUManagerPolicyBetaOptions
     CPUManagerPolicyOptions CRDObservedGenerationTracking CRDValidationRatcheting
     CRIListStreaming CSIServiceAccountTokenSecrets CSIVolumeHealth
     ChangeContainerStatusOnKubeletRestart ClearingNominatedNodeNameAfterBinding
+    ClientsAllowCARotation ClientsAllowCBOR ClientsAllowTLSCacheGC ClientsPreferCBOR
     CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
     ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz
     ConcurrentWatchObjectDecode ConsistentListFromCache ConstrainedImpersonation
@@ -260,57 +260,55 @@ OTHER_GATES: Final = frozenset(
     DRAResourcePoolStatus DeclarativeValidation DeclarativeValidationBeta
     DeclarativeValidationTakeover DeploymentReplicaSetTerminatingReplicas
     DetectCacheInconsistency DisableAllocatorDualWrite DisableCPUQuotaWithExclusiveCPUs
-    DisableNodeKubeProxyVersion EnvFiles EventedPLEG ExecProbeTimeout
-    ExtendWebSocketsToKubelet ExternalServiceAccountTokenSigner GitRepoVolumeDriver
-    GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance
-    HPAScaleToZero HostnameOverride ImageMaximumGCAge ImageVolume ImageVolumeWithDigest
-    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
-    InPlacePodVerticalScalingInitContainers JobBackoffLimitPerIndex JobManagedBy
-    JobPodReplacementPolicy JobSuccessPolicy KMSv1 KubeletCgroupDriverFromCRI
-    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz
-    KubeletInUserNamespace KubeletPSI KubeletPodResourcesDynamicResources
-    KubeletPodResourcesGet KubeletPodResourcesListUseActivePods
-    KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC
-    KubeletServiceAccountTokenForCredentialProviders KubeletTracing ListFromCacheSnapshot
-    LocalStorageCapacityIsolationFSQuotaMonitoring LogarithmicScaleDown LoggingAlphaOptions
-    LoggingBetaOptions LoggingStableOptions ManifestBasedAdmissionControlConfig
-    MatchLabelKeysInPodAffinity MatchLabelKeysInPodTopologySpreadSelectorMerge
-    MaxUnavailableStatefulSet MemoryQoS MultiCIDRServiceAllocator
-    MutableCSINodeAllocatableCount MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
-    MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy NFTablesProxyMode
-    NativeHistograms NodeLogQuery NodeSwap OpenAPIEnums OrderedNamespaceDeletion
-    PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI
-    PodCertificateRequest PodDeletionCost PodLevelResourceManagers PodLifecycleSleepAction
+    DisableNodeKubeProxyVersion EnvFiles EventedPLEG ExecProbeTimeout ExtendWebSocketsToKubelet
+    ExternalServiceAccountTokenSigner GitRepoVolumeDriver GracefulNodeShutdown
+    GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance HPAScaleToZero
+    HostnameOverride ImageMaximumGCAge ImageVolume ImageVolumeWithDigest InOrderInformers
+    InOrderInformersBatchProcess InPlacePodVerticalScalingExclusiveCPUs
+    InPlacePodVerticalScalingExclusiveMemory InPlacePodVerticalScalingInitContainers
+    InformerResourceVersion JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy
+    JobSuccessPolicy KMSv1 KubeletCgroupDriverFromCRI KubeletCrashLoopBackOffMax
+    KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz KubeletInUserNamespace KubeletPSI
+    KubeletPodResourcesDynamicResources KubeletPodResourcesGet
+    KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly
+    KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders KubeletTracing
+    ListFromCacheSnapshot LocalStorageCapacityIsolationFSQuotaMonitoring LogarithmicScaleDown
+    LoggingAlphaOptions LoggingBetaOptions LoggingStableOptions
+    ManifestBasedAdmissionControlConfig MatchLabelKeysInPodAffinity
+    MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MemoryQoS
+    MultiCIDRServiceAllocator MutableCSINodeAllocatableCount MutablePVNodeAffinity
+    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+    MutatingAdmissionPolicy NFTablesProxyMode NativeHistograms NodeLogQuery NodeSwap
+    OpenAPIEnums OrderedNamespaceDeletion PLEGOnDemandRelist
+    PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodCertificateRequest
+    PodDeletionCost PodLevelResourceManagers PodLifecycleSleepAction
     PodLifecycleSleepActionAllowZero PodLogsQuerySplitStreams PodObservedGenerationTracking
-    PodReadyToStartContainersCondition PodSchedulingReadiness PodTopologyLabelsAdmission
-    PodsAPI PortForwardWebsockets PreferSameTrafficDistribution
-    PreventStaticPodAPIReferences ProcMountType QOSReserved RecoverVolumeExpansionFailure
-    RecursiveReadOnlyMounts ReduceDefaultCrashLoopBackOffDecay RelaxedDNSSearchValidation
-    RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation
-    ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile RemoteRequestHeaderUID
-    ResilientWatchCacheInitialization ResourceHealthStatus ResourceHealthStatusMessage
-    RestartAllContainersOnContainerExits RetryGenerateName RotateKubeletServerCertificate
-    RuntimeClassInImageCriApi SELinuxChangePolicy SELinuxMount SELinuxMountReadWriteOncePod
-    SeparateCacheWatchRPC SeparateTaintEvictionController
-    ServiceAccountNodeAudienceRestriction ServiceAccountTokenJTI
+    PodReadyToStartContainersCondition PodSchedulingReadiness PodTopologyLabelsAdmission PodsAPI
+    PortForwardWebsockets PreferSameTrafficDistribution PreventStaticPodAPIReferences
+    ProcMountType QOSReserved RecoverVolumeExpansionFailure RecursiveReadOnlyMounts
+    ReduceDefaultCrashLoopBackOffDecay RelaxedDNSSearchValidation
+    RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation ReloadKubeletClientCAFile
+    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResilientWatchCacheInitialization
+    ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+    RetryGenerateName RotateKubeletServerCertificate RuntimeClassInImageCriApi
+    SELinuxChangePolicy SELinuxMount SELinuxMountReadWriteOncePod SeparateCacheWatchRPC
+    SeparateTaintEvictionController ServiceAccountNodeAudienceRestriction ServiceAccountTokenJTI
     ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
     ServiceAccountTokenPodNodeInfo ServiceCIDRStatusFieldWiping ShardedListAndWatch
-    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
-    StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
-    StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
-    StorageNamespaceIndex StorageVersionAPI StorageVersionHash StorageVersionMigrator
-    StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
-    StrictIPCIDRValidation StructuredAuthenticationConfiguration
-    StructuredAuthenticationConfigurationEgressSelector
-    StructuredAuthenticationConfigurationJWKSMetrics SupplementalGroupsPolicy
-    SystemdWatchdog TokenRequestServiceAccountUIDValidation
-    TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions
-    TopologyManagerPolicyOptions TranslateStreamCloseWebsocketRequests
-    UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
-    UserNamespacesHostNetworkSupport UserNamespacesSupport
-    WatchCacheInitializationPostStartHook WatchList WinDSR WinOverlay
-    WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown WindowsHostNetwork
-    WorkloadWithJob
+    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
+    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+    StatefulSetSemanticRevisionComparison StorageNamespaceIndex StorageVersionAPI
+    StorageVersionHash StorageVersionMigrator StreamingCollectionEncodingToJSON
+    StreamingCollectionEncodingToProtobuf StrictIPCIDRValidation
+    StructuredAuthenticationConfiguration StructuredAuthenticationConfigurationEgressSelector
+    StructuredAuthenticationConfigurationJWKSMetrics SupplementalGroupsPolicy SystemdWatchdog
+    TokenRequestServiceAccountUIDValidation TopologyManagerPolicyAlphaOptions
+    TopologyManagerPolicyBetaOptions TopologyManagerPolicyOptions
+    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation
+    UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
+    UserNamespacesHostNetworkSupport UserNamespacesSupport WatchCacheInitializationPostStartHook
+    WatchList WatchListClient WinDSR WinOverlay WindowsCPUAndMemoryAffinity
+    WindowsGracefulNodeShutdown WindowsHostNetwork WorkloadWithJob
     """.split()  # noqa: SIM905  a list of two hundred names reads best as text
 )
 

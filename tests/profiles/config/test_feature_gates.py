@@ -54,6 +54,33 @@ def test_a_gate_that_came_with_a_patch_release_is_accepted(release: str) -> None
     ConfigurationGates(gates, generation).check_supported()
 
 
+@pytest.mark.parametrize(
+    ("release", "gates"),
+    [
+        ("v1.34", "WatchListClient ClientsAllowCBOR InOrderInformers"),
+        ("v1.35", "WatchListClient InOrderInformersBatchProcess"),
+        ("v1.36", "WatchListClient AtomicFIFO UnlockWhileProcessingFIFO"),
+        ("v1.37", "WatchListClient AtomicFIFO ClientsAllowTLSCacheGC"),
+    ],
+)
+def test_gates_of_the_client_are_taken_and_do_nothing(release: str, gates: str) -> None:
+    generation = GENERATIONS[release]
+
+    found = ConfigurationGates(dict.fromkeys(gates.split(), False), generation)
+
+    found.check_supported()
+    assert found.as_dict() == ConfigurationGates(generation=generation).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("release", "gate"),
+    [("v1.34", "InOrderInformersBatchProcess"), ("v1.35", "AtomicFIFO")],
+)
+def test_gates_of_a_later_client_are_not(release: str, gate: str) -> None:
+    with pytest.raises(ConfigError, match=f"unrecognized feature gate: {gate}"):
+        ConfigurationGates({gate: True}, GENERATIONS[release])
+
+
 def test_every_need_is_a_gate() -> None:
     names = {gate.name for gate in GATES}
 
