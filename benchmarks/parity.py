@@ -65,7 +65,8 @@ Ties of v1.13 follow a counter, and the node itself is compared.
 - Sampling: all nodes were looked at in every recording (`percentageOfNodesToScore` of 100).
 - Pod groups: placement by topology and composite groups, which are refused.
 - DeviceTaintRules of v1.37: [random scenarios](recordings.md#beyond-the-recordings) have them.
-- Attributes of devices that are lists, node allocatable resources, and time limits of the search.
+- Attributes of devices that are lists and node allocatable resources, which are refused.
+- Time limits of the search for devices.
 - In v1.13 the equivalence cache and BalanceAttachedNodeVolumes.
 - Failures of Reserve, Permit and Bind, wake-ups of waiting pods, and time.
 - The final v1.37: its recordings are of a release candidate.
