@@ -828,13 +828,22 @@ class PodTopologySpreadScore(ScoreRule):
     def _counts(
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> np.ndarray:
-        """Matching pods per domain id, on the rows that count."""
+        """Matching pods per domain id, on the rows that count.
+
+        No value and an empty one are the same here, too.
+        """
         tally, rows = each.tally(cls, view), self._counted(cls, each, constraints, view)
-        if rows is None:
-            return tally.by_domain(each.key)
         column = view.nodes.label_column(each.key)
+        empty = column.index.get("", ABSENT)
+        if rows is None and (empty == ABSENT or self._needs_all(cls)):
+            return tally.by_domain(each.key)
         size = len(column.values)
-        return np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
+        if rows is None:
+            rows = view.nodes.order
+        counts = np.bincount(column.ids[rows], weights=tally.rows[rows], minlength=size)
+        if empty != ABSENT:
+            counts[empty] += counts[ABSENT]
+        return counts
 
     def _counted(
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View

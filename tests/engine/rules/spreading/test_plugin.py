@@ -437,6 +437,26 @@ def test_two_profiles_with_the_same_defaults_do_not_share_what_they_ignore() -> 
         )
 
 
+def test_built_in_defaults_count_nodes_without_a_zone_into_the_empty_zone() -> None:
+    items = (
+        node("empty", labels={HOST: "empty", ZONE: ""}),
+        zoned("none", None),
+        zoned("east", "east"),
+        service("s", {"app": "a"}),
+        there("p1", "none"),
+        there("p2", "none"),
+    )
+    columns = view(*items)
+    wanted = columns.pods.incoming(pod(labels={"app": "a"}))
+    at = ManyRows(columns, columns.nodes.order)
+
+    raw = as_array(PodTopologySpreadScore().score(wanted, at)).tolist()
+
+    two = 2 * math.log(4)  # two domains, or three nodes
+    by_host, by_zone = 2.0, 4.0
+    assert raw == [math.floor(by_host + by_zone + two + 0.5), round(2 * math.log(5) + 2), 6]
+
+
 # Scores -------------------------------------------------------------------------------------------
 
 
