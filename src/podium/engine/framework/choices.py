@@ -35,7 +35,8 @@ class DeviceChoices(msgspec.Struct, frozen=True, kw_only=True):
     uses_incomplete_pools: bool = False
     #: Whether a counted request fails on an invalid pool; otherwise it skips the pool.
     fails_on_invalid_pools: bool = False
-    #: Whether the second alternative is checked with what the first one selected.
+    #: Whether the second alternative is checked with what the first one selected. The search for
+    #: all devices also goes on with the first one after the first device.
     mixes_up_alternatives: bool = False
     #: distinctAttribute: unknown, or compared with the last device of each request, or with all.
     distinct: Literal["unknown", "last", "all"] = "last"

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.engine.framework.choices import DeviceChoices
 from podium.engine.rules.devices.allocator import AllocationError, Allocator, Solution
+from podium.engine.rules.devices.features import DeviceFeatures
 from podium.engine.rules.devices.pools import PoolBuilder
 from podium.engine.state.devices import DeviceClasses, DeviceId, ResourceClaims, ResourceSlices
+from podium.generations.v1_34 import V1_34
+from podium.generations.v1_35 import V1_35
+from podium.generations.v1_36 import V1_36
 from podium.objects.kinds.devices import (
     AllocatedDevice,
     Allocation,
@@ -30,6 +35,7 @@ from podium.objects.kinds.devices import (
     DeviceConstraint,
     DeviceRequest,
     DeviceSelector,
+    DeviceSubRequest,
     DeviceTaint,
     DeviceToleration,
     ExactDeviceRequest,
@@ -283,3 +289,39 @@ def test_expensive_selectors_count_as_steps_of_the_search(repeat: int) -> None:
         allocate(20_000)
 
     assert str(error.value) == f"node {NODE}: timed out trying to allocate devices"
+
+
+#: The alternative before asks for two devices of one NUMA node, of which there is one.
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        (V1_36.choices.devices, [("r/all", "d0"), ("r/all", "d1")]),
+        (V1_35.choices.devices, [("r/all", "d0"), ("r/two", "d1")]),
+        (V1_34.choices.devices, [("r/all", "d0"), ("r/two", "d1")]),
+    ],
+    ids=["v1.36", "v1.35", "v1.34"],
+)
+def test_all_devices_as_a_later_alternative(
+    choices: DeviceChoices, expected: list[tuple[str, str]]
+) -> None:
+    near = DeviceSelector(CelSelector(f'device.attributes["{DRIVER}"].numa == 1'))
+    alternatives = [
+        DeviceSubRequest("two", "any", [near], "ExactCount", 2),
+        DeviceSubRequest("all", "any", None, "All"),
+    ]
+    request = DeviceRequest("r", first_available=alternatives)
+    claim = ResourceClaim(
+        metadata=ClaimMeta(name="c"), spec=ResourceClaimSpec(DeviceClaim([request]))
+    )
+    devices = [Device(f"d{n}", {"numa": DeviceAttribute(int_value=n)}) for n in range(2)]
+    world = World(devices, set(), [claim])
+    pools = PoolBuilder(world.slices).seen_from(NODE, {})
+
+    found = Allocator(
+        NODE, {}, pools, [claim],
+        classes=world.classes, in_use=world.in_use, features=DeviceFeatures(choices),
+    ).allocate()  # fmt: skip
+
+    assert found is not None
+    results = found.allocations[0].devices.results or []
+    assert [(each.request, each.device) for each in results] == expected

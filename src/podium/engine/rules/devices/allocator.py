@@ -365,7 +365,8 @@ class Allocator:
         """Of all devices there is only one next one to try."""
         if not self._choose(key, self._wanted[key], devices[number], must=True):
             return False
-        outcome = yield self._devices(key, number + 1, 0)
+        following = key._replace(sub=0) if self._choices.mixes_up_alternatives else key
+        outcome = yield self._devices(following, number + 1, 0)
         if outcome is not True:
             self._undo(key)
         return outcome
