@@ -270,7 +270,10 @@ def test_nobody_there() -> None:
     assert decision.error == 'Post "http://127.0.0.1:1/filter": connection refused'
 
 
-@pytest.mark.parametrize("url", ["localhost:80", "https://", "ftp://there/x", "http://a b/"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:80", "https://", "ftp://there/x", "http://a b/", "http://a/b c", "http://a:99999"],
+)
 def test_no_address(url: str) -> None:
     assert decide(filters(url)).error.startswith(f'Post "{url.rstrip("/")}')
 

@@ -25,7 +25,7 @@ from podium.engine.framework.extenders import (
     Scored,
     Together,
 )
-from podium.errors import ConfigError
+from podium.errors import ConfigError, InputError
 from podium.extender import wire
 from podium.kube.access import Access
 from podium.kube.api import JSON
@@ -235,7 +235,7 @@ class ExtenderClient:
         except TimeoutError:
             seconds = _seconds(extender)
             raise _ExchangeError(f'Post "{url}": no answer within {seconds:g} s') from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, InputError) as error:
             raise _ExchangeError(f'Post "{url}": {words(error)}') from None
         if status != 200:
             word = extender.protocol.failed
