@@ -71,8 +71,9 @@ SUITES = {
         "backoffLimitPerIndex|failed indexes exceeds|FailIndex|sometimes fail|"
         "rollback without unnecessary restarts|proportional scaling|should schedule multiple|"
         "not schedule|replace jobs when|adopt matching orphans",
-        " in conformance, without those that look into containers, which the lab does not run, wait"
-        "\nfor an image that cannot be pulled, or take minutes for a cron job",
+        " in conformance, without three kinds: tests that look into containers, which the lab does"
+        " not run,\ntests that wait for an image that cannot be pulled, and tests that take minutes"
+        " for a cron job",
     ),
 }
 

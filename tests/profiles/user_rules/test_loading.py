@@ -145,14 +145,6 @@ def test_a_policy_that_lists_none_of_a_kind_gets_all_of_it(own: str) -> None:
     assert "priority Alphabetical was loaded, but the Policy does not list it" in profile.notes
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "own.pem"
-    path.touch()
-
-    with pytest.raises(ConfigError, match=r"is no Python file; its name has to end with \.py"):
-        load_rules([str(path)])
-
-
 @cases(
     ("text", "sentence"),
     {

@@ -199,8 +199,8 @@ def load_file(source: str) -> ModuleType:
     # Files of one name in two folders are two modules.
     folder = blake2b(bytes(path.resolve().parent), digest_size=4).hexdigest()
     spec = spec_from_file_location(f"{_PREFIX}{path.stem}_{folder}", path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{source}: is no Python file", hint="its name has to end with .py")
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     # dataclasses and pickling look it up there.
     sys.modules[module.__name__] = module
