@@ -828,10 +828,7 @@ class PodTopologySpreadScore(ScoreRule):
     def _counts(
         self, cls: PodClass, each: Constraint, constraints: tuple[Constraint, ...], view: View
     ) -> np.ndarray:
-        """Matching pods per domain id, on the rows that count.
-
-        No value and an empty one are the same here, too.
-        """
+        """Matching pods per domain id, on the rows that count; no value is an empty one here."""
         tally, rows = each.tally(cls, view), self._counted(cls, each, constraints, view)
         column = view.nodes.label_column(each.key)
         empty = column.index.get("", ABSENT)
