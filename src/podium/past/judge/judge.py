@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 #: How long the node of a pod may take to be seen after pods decided later were bound.
 WAIT_SECONDS: Final = 30.0
+#: After which share of its backoff a binding may be that of a second attempt. The turn of a pod is
+#: not known exactly, and no retry comes before the backoff.
+RETRIED_AFTER: Final = 0.9
 #: With more changes to be followed, no pod is waited for: their memory is bounded. What differs
 #: while the node of a pod is unknown is undecided.
 MOST_AHEAD: Final = 100_000
@@ -127,7 +130,7 @@ class Judge:
         self._wait_seconds, self._most_ahead, self._reading = wait_seconds, most_ahead, reading
         #: A pod whose binding was refused is tried again after this time at the earliest.
         backoff = rules.behaviour.queue.backoff
-        self._retry_seconds = 0.5 * backoff.initial if backoff is not None else 0.0
+        self._retry_seconds = RETRIED_AFTER * backoff.initial if backoff is not None else 0.0
         #: The cluster as far as it was followed, and what is decided there.
         self.cluster = JudgedCluster(rules, observers, verification)
         self._ahead = Ahead()
